@@ -25,7 +25,7 @@ func newOutage(t *testing.T) *outage {
 	o.Store = memlock.New(memlock.Options{Now: func() time.Time { return o.now }})
 	o.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@every 10s", Zone: "UTC", Policies: "overlap:skip/misfire:once"}})
 	o.now = o.now.Add(5 * outageTick)
-	if _, err := o.Beat(t.Context(), "n", time.Minute); err != nil {
+	if _, err := o.Beat(t.Context(), series.Beat{Node: "n", TTL: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	due := series.Control{Key: "report", Action: series.ActionPause, Op: "before", Who: "ann", Reason: "the outage", Due: o.now.UnixMilli(), Revision: "r", Seen: series.AnySeen}
@@ -240,7 +240,7 @@ func TestBackfillOfTooManyTicks(t *testing.T) {
 	after := func(ticks time.Duration) (*outage, *ops.Backfill) {
 		o, long := newOutage(t), ticks*outageTick
 		o.now = o.now.Add(long).Add(time.Millisecond)
-		if _, err := o.Beat(t.Context(), "n", time.Minute); err != nil {
+		if _, err := o.Beat(t.Context(), series.Beat{Node: "n", TTL: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 		o.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@every 10s", Zone: "UTC"}})

@@ -64,7 +64,7 @@ func opened(t *testing.T, jobs ...string) *flakyStore {
 
 func (s *flakyStore) beat(t *testing.T) {
 	t.Helper()
-	if _, err := s.Beat(t.Context(), "web-1", 15*time.Second); err != nil {
+	if _, err := s.Beat(t.Context(), series.Beat{Node: "web-1", TTL: 15 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -184,10 +184,11 @@ func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []s
 			for k := range work {
 				if errs[k] = errNoTime; ctx.Err() == nil {
 					key, n := states[which[k]].Key, lines
-					if wholeNext(last.Job(key)) {
+					before := last.Job(key)
+					if wholeNext(before) {
 						n = 0
 					}
-					journals[k], errs[k] = r.o.Store.Journal(ctx, key, n)
+					journals[k], errs[k] = r.journal(ctx, key, before, n)
 				}
 			}
 		})

@@ -35,7 +35,7 @@ func (s *lateAudit) Audit(ctx context.Context, key string, n int) ([]series.Audi
 func TestCopiesOfARequestForARun(t *testing.T) {
 	s := &lateAudit{Store: memlock.New(memlock.Options{})}
 	s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
-	if _, err := s.Beat(t.Context(), "n", time.Minute); err != nil {
+	if _, err := s.Beat(t.Context(), series.Beat{Node: "n", TTL: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	c := ops.NewController(s)
@@ -136,7 +136,7 @@ func TestOverlapOfARun(t *testing.T) {
 	} {
 		s := replicated{memlock.New(memlock.Options{})}
 		s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC", Policies: policies}})
-		if _, err := s.Beat(t.Context(), "n", time.Minute); err != nil {
+		if _, err := s.Beat(t.Context(), series.Beat{Node: "n", TTL: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 		old := s.ReadSeries(t.Context(), []string{"report"})[0]
@@ -170,7 +170,7 @@ func TestRequestsThatAreSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &deaf{Store: memlock.New(memlock.Options{Now: time.Now})}
 		s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
-		if _, err := s.Beat(t.Context(), "n", time.Minute); err != nil {
+		if _, err := s.Beat(t.Context(), series.Beat{Node: "n", TTL: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 		c := ops.NewController(s)
@@ -213,7 +213,7 @@ func TestRunOfAJobThatAReloadRemoved(t *testing.T) {
 		s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
 		c := ops.NewController(s)
 		send := func(op string, dry bool) ops.Change {
-			if _, err := s.Beat(t.Context(), "n", time.Minute); err != nil {
+			if _, err := s.Beat(t.Context(), series.Beat{Node: "n", TTL: time.Minute}); err != nil {
 				t.Fatal(err)
 			}
 			old := s.ReadSeries(t.Context(), []string{"report"})[0]
@@ -244,7 +244,7 @@ func TestRunOfAJobThatAReloadRemoved(t *testing.T) {
 func TestRunOfAUsedOperation(t *testing.T) {
 	s := memlock.New(memlock.Options{})
 	s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
-	if _, err := s.Beat(t.Context(), "n", time.Minute); err != nil {
+	if _, err := s.Beat(t.Context(), series.Beat{Node: "n", TTL: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	c := ops.NewController(s)

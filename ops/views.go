@@ -113,7 +113,19 @@ type NodeView struct {
 	Seen  time.Time `json:"seen,omitzero"` // when it was last seen
 	Until time.Time `json:"until,omitzero"`
 	Left  time.Time `json:"left,omitzero"`
-	Alive []Run     `json:"alive"` // runs whose leases it holds
+	Ahead int64     `json:"clock_ahead_ms"` // how far its clock was ahead of the store's at its last heartbeat, negative if behind
+	Alive []Run     `json:"alive"`          // runs whose leases it holds
+}
+
+// Clock returns how far the clock of the node was off at its last heartbeat, for a person.
+func (v NodeView) Clock() string {
+	switch d := time.Duration(v.Ahead) * time.Millisecond; {
+	case d < 0:
+		return Short(-d) + " behind"
+	case d > 0:
+		return Short(d) + " ahead"
+	}
+	return "0 ms"
 }
 
 // NodeViews returns the nodes: live nodes by name, then nodes that left within the last day, the
@@ -130,11 +142,11 @@ func (s *Snapshot) NodeViews() []NodeView {
 	views := []NodeView{}
 	for i := range s.Nodes.Members {
 		if m := &s.Nodes.Members[i]; m.Alive(s.Nodes.Now) {
-			views = append(views, NodeView{m.Node, "alive", s.Nodes.Seen(m.Node), utc(m.Until), time.Time{}, some(runs[m.Node])})
+			views = append(views, NodeView{m.Node, "alive", s.Nodes.Seen(m.Node), utc(m.Until), time.Time{}, m.Ahead, some(runs[m.Node])})
 		}
 	}
 	for _, m := range s.Nodes.Gone() {
-		v := NodeView{m.Node, "silent", s.Nodes.Seen(m.Node), utc(m.Until), utc(m.Left), some(runs[m.Node])}
+		v := NodeView{m.Node, "silent", s.Nodes.Seen(m.Node), utc(m.Until), utc(m.Left), m.Ahead, some(runs[m.Node])}
 		if m.Left != 0 {
 			v.State, v.Until = "drained", time.Time{}
 		}

@@ -125,10 +125,12 @@ func (e *events) RunStarted(r *runs.Attempt) {
 	if r.Job.Rules.Quiet {
 		level = slog.LevelDebug
 	}
-	log := e.enabled(level)
-	if !log && !e.wanted() {
-		return // before write, whose frame would grow the stack of a short run
+	if log := e.enabled(level); log || e.wanted() { // the frame of runStarted would grow the stack of a short run
+		e.runStarted(r, level, log)
 	}
+}
+
+func (e *events) runStarted(r *runs.Attempt, level slog.Level, log bool) {
 	late := e.clock.Now().Sub(time.UnixMilli(r.Tick))
 	e.addRun(r, Event{Kind: EventRunStarted, Late: late})
 	if !log {
@@ -148,11 +150,12 @@ func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f
 			level = slog.LevelDebug
 		}
 	}
-	log := e.enabled(level)
-	if !log && !e.wanted() {
-		return
+	if log := e.enabled(level); log || e.wanted() {
+		e.runFinished(r, level, log, outcome, time.Since(began), f)
 	}
-	took := time.Since(began)
+}
+
+func (e *events) runFinished(r *runs.Attempt, level slog.Level, log bool, outcome string, took time.Duration, f *runs.Failure) {
 	e.addRun(r, Event{Kind: EventRunFinished, Outcome: outcome, Took: took, Err: f.Text()})
 	if !log {
 		return

@@ -47,20 +47,20 @@ type executions struct {
 // work returns an execution that calls the job's function with the Run of an attempt.
 func (x *executions) work(a *runs.Attempt) runs.Work {
 	e := &execution{fn: x.registry.function(a.Job), outputs: x.outputs}
-	e.run = Run{
-		ID:  x.namespace + "/" + a.Job.Name + "@" + x.tickText(a.Tick),
-		Job: a.Job.Name, Node: x.node, Tick: time.UnixMilli(cmp.Or(a.For, a.Tick)).UTC(), Fence: a.Lease.Ref.Fence, Attempt: a.Attempt,
-		Backfill: a.For != 0, number: a.Tick, logger: x.logger, lease: a.Lease,
-	}
+	r := &e.run // filled in place: a second Run would grow the stack of a short run
+	r.ID = x.namespace + "/" + a.Job.Name + "@" + x.tickText(a.Tick)
+	r.Job, r.Node, r.number, r.Tick = a.Job.Name, x.node, a.Tick, time.UnixMilli(cmp.Or(a.For, a.Tick)).UTC()
+	r.Fence, r.Attempt, r.Backfill = a.Lease.Ref.Fence, a.Attempt, a.For != 0
+	r.logger, r.lease = x.logger, a.Lease
 	if ref := &a.Lease.Ref; ref.Shards > 0 {
-		e.run.ID += "#" + strconv.Itoa(ref.Shard)
-		e.run.Shard, e.run.Shards, e.run.Param, e.run.TickFence = ref.Shard, ref.Shards, a.Param, a.TickFence
+		r.ID += "#" + strconv.Itoa(ref.Shard)
+		r.Shard, r.Shards, r.Param, r.TickFence = ref.Shard, ref.Shards, a.Param, a.TickFence
 	}
 	if x.outputs != nil {
-		e.run.output = &e.output
+		r.output = &e.output
 	}
 	if a.LastOK != 0 {
-		e.run.Last = time.UnixMilli(a.LastOK).UTC()
+		r.Last = time.UnixMilli(a.LastOK).UTC()
 	}
 	return e
 }

@@ -261,9 +261,9 @@ func (w *wire) Explain(err error) string {
 	return ""
 }
 
-func (w *wire) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
+func (w *wire) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
 	return result(through(ctx, w, "beat", func(ctx context.Context) reply[series.BeatAnswer] {
-		p, err := w.store.Beat(ctx, node, ttl)
+		p, err := w.store.Beat(ctx, b)
 		p.Readings = w.n.c.answered(p.Readings)[:len(p.Readings)]
 		return replied(p, err)
 	}, failed[series.BeatAnswer]))

@@ -19,9 +19,9 @@ type counted struct {
 	beats, reads atomic.Int64
 }
 
-func (s *counted) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
+func (s *counted) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
 	s.beats.Add(1)
-	return s.Store.Beat(ctx, node, ttl)
+	return s.Store.Beat(ctx, b)
 }
 
 func (s *counted) Open(ctx context.Context, all []series.OpenRequest) []series.Series {

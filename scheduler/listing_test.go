@@ -74,7 +74,7 @@ type curious struct {
 
 func (c curious) Explain(error) string { return strings.Join((*c.node).Remarks(), "") + "words" }
 
-func (c curious) Beat(context.Context, string, time.Duration) (series.BeatAnswer, error) {
+func (c curious) Beat(context.Context, series.Beat) (series.BeatAnswer, error) {
 	return series.BeatAnswer{}, errReset
 }
 

@@ -18,7 +18,7 @@ func TestDrainedNodeLeavesTheList(t *testing.T) {
 		if err := c.nodes[0].drain(); err != nil {
 			t.Error(err)
 		}
-		p, err := c.store.Beat(t.Context(), "probe", time.Second)
+		p, err := c.store.Beat(t.Context(), series.Beat{Node: "probe", TTL: time.Second})
 		if err != nil || slices.Contains(p.Nodes, c.nodes[0].ID()) || !slices.Contains(p.Nodes, c.nodes[1].ID()) {
 			t.Errorf("the list is %q, %v", p.Nodes, err)
 		}

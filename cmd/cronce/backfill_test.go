@@ -31,7 +31,7 @@ func pausedTicks(t *testing.T) string {
 	if opened.Err != nil {
 		t.Fatal(opened.Err)
 	}
-	if _, err := s.Front().Beat(t.Context(), "n", time.Hour); err != nil {
+	if _, err := s.Front().Beat(t.Context(), series.Beat{Node: "n", TTL: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	cronce(t, "pause", "report", "--reason", "for a moment", "--store", url).want(t, exit.Fine)

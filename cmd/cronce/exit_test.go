@@ -133,14 +133,14 @@ func TestOverdueIsReported(t *testing.T) {
 	cronce(t, "doctor", "--redis", cl.url).want(t, exit.Failed, "refuse  overdue", "nodes", "no node lives")
 	ctx := context.Background()
 	for _, node := range []string{"drained", "silent"} {
-		_, err := cl.Front().Beat(ctx, node, time.Second)
+		_, err := cl.Front().Beat(ctx, series.Beat{Node: node, TTL: time.Second})
 		must(err)
 	}
 	must(cl.Front().Leave(ctx, "drained"))
 	cl.server.SetTime(time.Now().Add(2 * time.Minute))
 	r := cronce(t, "doctor", "--redis", cl.url)
 	r.want(t, exit.Failed, "drained left at ", "silent was last seen at ")
-	_, err := cl.Front().Beat(ctx, "other", time.Hour)
+	_, err := cl.Front().Beat(ctx, series.Beat{Node: "other", TTL: time.Hour})
 	must(err)
 	r = cronce(t, "verify", "--redis", cl.url, "-o", "json")
 	r.want(t, exit.Failed, `"ok": false`, `"cause": "no node has this job: 1 nodes live, and none was seen with it of late`, `"overdue"`, `"age_ms"`)

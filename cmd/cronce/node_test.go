@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -75,6 +76,11 @@ func TestClockOffset(t *testing.T) {
 	if len(right.logs("clock offset")) != 0 {
 		t.Error("the node with the right clock warns too")
 	}
+	eventually(t, "the list of nodes has the offset", func() bool {
+		list := cronce(t, "status", "nodes", "--redis", url).stdout
+		return regexp.MustCompile(`alive +wrong-\w+ +\d+ +(29|30|31) s ahead `).MatchString(list) && regexp.MustCompile(`alive +right-\w+ +\d+ +\d+ ms`).MatchString(list)
+	})
+	cronce(t, "doctor", "--redis", url).want(t, exit.Fine, "the clock of wrong-")
 }
 
 const longRun = "scheduler: {grace: 30s}\njobs: [{kind: sleep, name: a, spec: '@every 1s', sleep: {for: 60s}}]\n"

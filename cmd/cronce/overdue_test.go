@@ -92,7 +92,7 @@ func TestSecondLook(t *testing.T) {
 		return cl.server.CommandCount() - before
 	}
 	dead := asked()
-	if _, err := cl.Front().Beat(t.Context(), "other", time.Hour); err != nil {
+	if _, err := cl.Front().Beat(t.Context(), series.Beat{Node: "other", TTL: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	if living := asked(); living <= dead {

@@ -46,7 +46,7 @@ func TestRemovedJob(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 5, 0)
 	cl.server.SetTime(time.Now().Add(time.Minute))
-	if _, err := cl.Front().Beat(t.Context(), "other", time.Hour); err != nil {
+	if _, err := cl.Front().Beat(t.Context(), series.Beat{Node: "other", TTL: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	cronce(t, "verify", "--redis", cl.url).want(t, exit.Failed, "OVERDUE", "no node has this job", "cronce retire")

@@ -26,7 +26,7 @@ func TestStatusOfACluster(t *testing.T) {
 	at := "--redis=" + cl.url
 	cronce(t, "status", at).want(t, exit.Failed, "No node lives")
 	cronce(t, "status", "nodes", at).want(t, exit.Failed)
-	if _, err := cl.Driver.Beat(t.Context(), "web-1", time.Hour); err != nil {
+	if _, err := cl.Driver.Beat(t.Context(), series.Beat{Node: "web-1", TTL: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	cronce(t, "status", at).want(t, exit.Fine, "The job is decided, newest verdict", "1 node.")

@@ -88,7 +88,7 @@ const levelsFor = time.Second
 // queue checks the level again before it writes a line.
 func (h *Handler) Enabled(_ context.Context, level slog.Level) bool {
 	if h.due() {
-		h.AddIdle(line{})
+		h.refresh()
 	}
 	i := 0
 	for i < len(levels)-1 && levels[i] < level {
@@ -223,6 +223,12 @@ func (l *lines) due() bool {
 	asked := l.asked.Load()
 	return asked == 0 || time.Since(l.begin)-time.Duration(asked) >= levelsFor
 }
+
+// refresh has the queue read the levels. It is not inlined: its frame holds a whole line, which would
+// grow the stack of each goroutine that only asks for a level.
+//
+//go:noinline
+func (l *lines) refresh() { l.AddIdle(line{}) }
 
 // readLevels reads the levels that the handler writes.
 func (l *lines) readLevels() {

@@ -110,8 +110,8 @@ func (s *Server) Kill() { s.proc.kill(s.program.Patience) }
 // Freeze stops the server and all processes that it started (SIGSTOP), and waits until they stand
 // still: the connections stay open and the server does not answer. Thaw lets it continue.
 func (s *Server) Freeze() {
-	s.t.Helper()
 	if !s.proc.freeze(s.program.Patience) {
+		s.t.Helper()
 		s.t.Errorf("serverprocess: %s: a process of pid %d still runs %v after the signal to stop", s.program.Name, s.Pid(), s.program.Patience)
 	}
 }

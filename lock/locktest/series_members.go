@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -16,12 +17,13 @@ var memberTests = []test{
 	{"a beat comes with the clock", memberClock},
 	{"the list has which nodes live, which left and when, and which fell silent, and reading it changes nothing", memberRoll},
 	{"a node that left and beats again lives", memberReturns},
+	{"the list has how far the clock of each node is ahead", memberAhead},
 	{"bad beats are refused, and a context that has ended is doubt", memberRefused},
 }
 
 func (s *stand) beat(node string, ttl time.Duration, want ...string) series.BeatAnswer {
 	s.Helper()
-	p, err := s.driver.(series.Membership).Beat(s.ctx, node, ttl)
+	p, err := s.driver.(series.Membership).Beat(s.ctx, series.Beat{Node: node, TTL: ttl})
 	if err != nil {
 		s.Fatalf("beat: %v", err)
 	}
@@ -122,6 +124,19 @@ func memberReturns(s *stand) {
 	}
 }
 
+func memberAhead(s *stand) {
+	for _, b := range []series.Beat{{Node: "a", TTL: long, Ahead: 1500*time.Millisecond + 400*time.Microsecond}, {Node: "b", TTL: long, Ahead: -time.Hour}, {Node: "c", TTL: long}} {
+		for _, ahead := range []time.Duration{time.Minute, b.Ahead, b.Ahead} { // only the last one counts
+			b.Ahead = ahead
+			if _, err := s.driver.(series.Membership).Beat(s.ctx, b); err != nil {
+				s.Fatalf("beat: %v", err)
+			}
+		}
+	}
+	_, all := s.roll()
+	equal(s, "ms ahead", fmt.Sprint(all["a"].Ahead, all["b"].Ahead, all["c"].Ahead), "1500 -3600000 0")
+}
+
 func memberClock(s *stand) {
 	before := time.Now()
 	p := s.beat("a", long, "a")
@@ -133,13 +148,13 @@ func memberClock(s *stand) {
 func memberRefused(s *stand) {
 	m := s.front()
 	for _, node := range []string{"", "a|b", "a;b", "a\n", strings.Repeat("x", driver.MaxKey+1)} {
-		_, err := m.Beat(s.done(), node, long)
+		_, err := m.Beat(s.done(), series.Beat{Node: node, TTL: long})
 		s.refused(err, "node")
 		s.refused(m.Leave(s.done(), node), "node")
 	}
-	_, err := m.Beat(s.done(), "a", driver.MinTTL-1)
+	_, err := m.Beat(s.done(), series.Beat{Node: "a", TTL: driver.MinTTL - 1})
 	s.refused(err, "TTL")
-	_, err = m.Beat(s.done(), "a", long)
+	_, err = m.Beat(s.done(), series.Beat{Node: "a", TTL: long})
 	s.canceled("beat", err)
 	s.canceled("leave", m.Leave(s.done(), "a"))
 	_, err = s.driver.(series.Membership).Members(s.done())

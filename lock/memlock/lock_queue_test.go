@@ -143,7 +143,7 @@ func TestNodesGo(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	s := memlock.New(memlock.Options{Now: func() time.Time { return now }})
 	beat := func(node string) {
-		if _, err := s.Beat(t.Context(), node, time.Minute); err != nil {
+		if _, err := s.Beat(t.Context(), series.Beat{Node: node, TTL: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,18 +4,17 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A member is a node: the time until which it is alive, or the time when it left.
-type member struct{ until, left int64 }
+// A member is a node: the time until which it is alive, or the time when it left, and how far its clock is ahead.
+type member struct{ until, left, ahead int64 }
 
 // Beat implements [series.Membership].
-func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
-	if err := doubt(ctx, "beat of", node); err != nil {
+func (s *Store) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
+	if err := doubt(ctx, "beat of", b.Node); err != nil {
 		return series.BeatAnswer{}, err
 	}
 	s.mu.Lock()
@@ -25,15 +24,15 @@ func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (serie
 	}
 	p := series.BeatAnswer{Readings: []driver.ClockReading{s.reading()}}
 	ms := p.Readings[0].Time.UnixMilli()
-	s.nodes[node] = member{until: ms + ttl.Milliseconds()}
+	s.nodes[b.Node] = member{until: ms + b.TTL.Milliseconds(), ahead: b.Ahead.Milliseconds()}
 	maps.DeleteFunc(s.nodes, func(_ string, m member) bool { return max(m.until, m.left) <= ms-series.GoneFor.Milliseconds() })
 	for _, m := range s.members(ms) {
 		if m.Alive(ms) {
 			p.Nodes = append(p.Nodes, m.Node)
 		}
 	}
-	if !slices.Contains(p.Nodes, node) {
-		p.Nodes[len(p.Nodes)-1] = node
+	if !slices.Contains(p.Nodes, b.Node) {
+		p.Nodes[len(p.Nodes)-1] = b.Node
 	}
 	slices.Sort(p.Nodes)
 	return p, nil
@@ -43,7 +42,7 @@ func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (serie
 func (s *Store) members(ms int64) []series.Member {
 	l := series.MemberList{Now: ms, Members: make([]series.Member, 0, len(s.nodes))}
 	for node, m := range s.nodes {
-		l.Members = append(l.Members, series.Member{Node: node, Until: m.until, Left: m.left})
+		l.Members = append(l.Members, series.Member{Node: node, Until: m.until, Left: m.left, Ahead: m.ahead})
 	}
 	l.Trim()
 	return l.Members
@@ -57,7 +56,7 @@ func (s *Store) Leave(ctx context.Context, node string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m, known := s.nodes[node]; known && m.left == 0 {
-		s.nodes[node] = member{left: s.now().UnixMilli()}
+		s.nodes[node] = member{left: s.now().UnixMilli(), ahead: m.ahead}
 	}
 	return nil
 }

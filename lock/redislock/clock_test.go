@@ -6,6 +6,7 @@ import (
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // For a user with the minimal rights, readings name the process that answered, which is another
@@ -33,7 +34,7 @@ func answering(t *testing.T, d *redislock.Driver) string {
 	t.Helper()
 	rs, err := d.Now(t.Context())
 	must(t, err)
-	p, err := d.Beat(t.Context(), "node", time.Minute)
+	p, err := d.Beat(t.Context(), series.Beat{Node: "node", TTL: time.Minute})
 	must(t, err)
 	if len(rs) != 1 || len(p.Readings) != 1 || len(p.Nodes) != 1 || p.Readings[0].Process != rs[0].Process || p.Nodes[0] != "node" {
 		t.Fatalf("the readings are %+v, the pulse %+v", rs, p)

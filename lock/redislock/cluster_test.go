@@ -139,7 +139,7 @@ func clusterReads(t *testing.T, d *redislock.Driver, keys []string, number int64
 	if len(readings) != 3 || readings[0].Server == readings[1].Server {
 		t.Errorf("the clocks of three masters are %+v", readings)
 	}
-	p, err := d.Beat(t.Context(), "a", time.Minute)
+	p, err := d.Beat(t.Context(), series.Beat{Node: "a", TTL: time.Minute})
 	must(t, err)
 	if fmt.Sprint(p.Nodes) != "[a]" {
 		t.Errorf("the nodes are %q", p.Nodes)

@@ -35,7 +35,7 @@ func doubts(t *testing.T, d *redislock.Driver, number int64, want string) {
 	if answers[0] != nil {
 		t.Errorf("a peek is answered with %+v", answers[0])
 	}
-	_, beat := d.Beat(ctx, "b", time.Minute)
+	_, beat := d.Beat(ctx, series.Beat{Node: "b", TTL: time.Minute})
 	for what, err := range map[string]error{
 		"acquire": acquired, "renew": renewed, "release": d.Release(ctx, h),
 		"claim": claimed[0].Err, "second claim": claimed[1].Err,

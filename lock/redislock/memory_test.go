@@ -269,7 +269,7 @@ func TestExpiry(t *testing.T) {
 	due := open(t, d, c, "job")
 	claim(t, d, claimOf("job", "a/1", due), series.KindGranted)
 	acquire(t, d, "key", "a/2")
-	if _, err := d.Beat(t.Context(), "a", time.Minute); err != nil {
+	if _, err := d.Beat(t.Context(), series.Beat{Node: "a", TTL: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	const day = 24 * time.Hour

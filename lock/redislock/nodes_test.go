@@ -46,7 +46,7 @@ func TestForgedNodes(t *testing.T) {
 		must(t, c.Del(t.Context(), nodesKey).Err())
 		forge(t, c, many, score)
 		for _, node := range []string{"a", "b"} {
-			p, err := d.Beat(t.Context(), node, 25*time.Second)
+			p, err := d.Beat(t.Context(), series.Beat{Node: node, TTL: 25 * time.Second})
 			if err != nil || !slices.Contains(p.Nodes, node) || !slices.Contains(p.Nodes, "a") || len(p.Nodes) > series.MaxNodes {
 				t.Errorf("forged nodes that %s: %d nodes are returned to %s, %v", name, len(p.Nodes), node, err)
 			}
@@ -76,7 +76,7 @@ func TestGoneNodesAreRemembered(t *testing.T) {
 	d, now := newDriver(t, c, redislock.Options{}), server.time()
 	beat := func(node string, live time.Duration) series.BeatAnswer {
 		t.Helper()
-		p, err := d.Beat(t.Context(), node, live)
+		p, err := d.Beat(t.Context(), series.Beat{Node: node, TTL: live})
 		must(t, err)
 		return p
 	}
@@ -115,14 +115,14 @@ func TestBoundsOfNodes(t *testing.T) {
 	now := float64(time.Now().UnixMilli())
 	long := strings.Repeat("x", 200)
 	must(t, c.ZAdd(t.Context(), nodesKey, redis.Z{Score: now + 60_000, Member: long}, redis.Z{Score: now + 60_000, Member: long + "x"}).Err())
-	p, err := d.Beat(t.Context(), "a", time.Minute)
+	p, err := d.Beat(t.Context(), series.Beat{Node: "a", TTL: time.Minute})
 	if err != nil || len(p.Nodes) != 2 || !slices.Contains(p.Nodes, long) {
 		t.Errorf("%d nodes are returned, %v", len(p.Nodes), err)
 	}
 	must(t, c.Del(t.Context(), nodesKey).Err())
 	forge(t, c, 9999, func(i int) float64 { return now - 1000 })
 	for _, want := range []int64{10_000, 10_001, 9_502} { // excess nodes are deleted before one is added
-		_, err := d.Beat(t.Context(), fmt.Sprint("b", want), time.Minute)
+		_, err := d.Beat(t.Context(), series.Beat{Node: fmt.Sprint("b", want), TTL: time.Minute})
 		if n := c.ZCard(t.Context(), nodesKey).Val(); err != nil || n != want {
 			t.Errorf("%d nodes are kept, %v, want %d", n, err, want)
 		}
@@ -136,7 +136,7 @@ func TestForgedNames(t *testing.T) {
 	for _, name := range []string{"", "a|b", "\x1b[31m", "\xff", strings.Repeat("x", 1<<20)} {
 		must(t, c.ZAdd(t.Context(), nodesKey, redis.Z{Score: until, Member: name}).Err())
 	}
-	p, err := d.Beat(t.Context(), "a", time.Minute)
+	p, err := d.Beat(t.Context(), series.Beat{Node: "a", TTL: time.Minute})
 	if err != nil || fmt.Sprint(p.Nodes) != "[a]" {
 		t.Errorf("the nodes are %.200q, %v", p.Nodes, err)
 	}
@@ -154,7 +154,7 @@ func TestMoreNodesThanAreReturned(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	now := float64(time.Now().UnixMilli())
 	forge(t, c, series.MaxNodes, func(i int) float64 { return now + 20_000 + float64(i) })
-	p, err := d.Beat(t.Context(), "a", time.Hour)
+	p, err := d.Beat(t.Context(), series.Beat{Node: "a", TTL: time.Hour})
 	if err != nil || len(p.Nodes) != series.MaxNodes || !slices.Contains(p.Nodes, "a") {
 		t.Errorf("%d nodes are returned, %v", len(p.Nodes), err)
 	}
@@ -168,7 +168,7 @@ func TestListOfNodesIsReturnedWhenItChanges(t *testing.T) {
 	must(t, err)
 	beat := func(d *redislock.Driver, node string, want ...string) {
 		t.Helper()
-		if a, err := d.Beat(t.Context(), node, time.Minute); err != nil || !slices.Equal(a.Nodes, want) {
+		if a, err := d.Beat(t.Context(), series.Beat{Node: node, TTL: time.Minute}); err != nil || !slices.Equal(a.Nodes, want) {
 			t.Fatalf("a beat of %s returns %q, %v; want %q", node, a.Nodes, err, want)
 		}
 	}
@@ -196,12 +196,12 @@ func TestListOfNodesIsReturnedWhenItChanges(t *testing.T) {
 	}
 	forge(t, c, 500, func(i int) float64 { return float64(time.Now().Add(time.Minute).UnixMilli()) })
 	known := repliesOf(t, c) - before
-	if a, err := first.Beat(t.Context(), "a", time.Minute); err != nil || len(a.Nodes) != 502 {
+	if a, err := first.Beat(t.Context(), series.Beat{Node: "a", TTL: time.Minute}); err != nil || len(a.Nodes) != 502 {
 		t.Fatalf("%d nodes, %v; want 502", len(a.Nodes), err)
 	}
 	before = repliesOf(t, c)
 	for range 100 {
-		if a, err := first.Beat(t.Context(), "a", time.Minute); err != nil || len(a.Nodes) != 502 {
+		if a, err := first.Beat(t.Context(), series.Beat{Node: "a", TTL: time.Minute}); err != nil || len(a.Nodes) != 502 {
 			t.Fatalf("%d nodes, %v; want 502", len(a.Nodes), err)
 		}
 	}
@@ -221,7 +221,7 @@ func TestListOfNodesAfterAFailover(t *testing.T) {
 		must(t, c.FlushAll(t.Context()).Err())
 		beat := func(d *redislock.Driver, node string, want ...string) {
 			t.Helper()
-			if a, err := d.Beat(t.Context(), node, time.Minute); err != nil || !slices.Equal(a.Nodes, want) {
+			if a, err := d.Beat(t.Context(), series.Beat{Node: node, TTL: time.Minute}); err != nil || !slices.Equal(a.Nodes, want) {
 				t.Fatalf("after %q a beat of %s returns %q, %v; want %q", forged, node, a.Nodes, err, want)
 			}
 		}
@@ -239,7 +239,7 @@ func TestListOfNodesAfterAFailover(t *testing.T) {
 	}
 	must(t, c.Del(t.Context(), came).Err())
 	must(t, c.SAdd(t.Context(), came, "x").Err())
-	if a, err := second.Beat(t.Context(), "d", time.Minute); err != nil || len(a.Nodes) != 3 {
+	if a, err := second.Beat(t.Context(), series.Beat{Node: "d", TTL: time.Minute}); err != nil || len(a.Nodes) != 3 {
 		t.Errorf("%q, %v", a.Nodes, err)
 	}
 }

@@ -25,7 +25,7 @@ func TestReadRules(t *testing.T) {
 	open(t, d, admin, "job}:none")
 	now := time.Now().UnixMilli()
 	must(t, d.KeepOutput(t.Context(), series.Output{Key: "job}:none", Number: now, Fence: 1, Text: "text"}))
-	_, err := d.Beat(t.Context(), "node", time.Minute)
+	_, err := d.Beat(t.Context(), series.Beat{Node: "node", TTL: time.Minute})
 	must(t, err)
 	if a := series.FrontOf(d).Control(t.Context(), series.Control{Key: "job}:none", Op: "op", Who: "bob", Action: series.ActionPause, Reason: "gateway"}); a.Err != nil {
 		t.Fatal(a.Err)

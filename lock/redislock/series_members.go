@@ -23,10 +23,10 @@ type roll struct {
 
 // Beat implements [series.Membership]. Its reading is the clock of the server with the list, in a
 // Cluster one of several.
-func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
+func (d *Driver) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
 	known, nodes := d.roll.get()
 	sent := time.Now()
-	reply, err := d.run(ctx, d.scripts.beat, d.nodeKeys(), []any{node, ttl.Milliseconds(), known})
+	reply, err := d.run(ctx, d.scripts.beat, d.nodeKeys(), []any{b.Node, b.TTL.Milliseconds(), known, b.Ahead.Milliseconds()})
 	if err != nil {
 		return series.BeatAnswer{}, fmt.Errorf("redislock: beat: %w", err)
 	}
@@ -57,7 +57,7 @@ func (l *roll) set(version string, nodes []string) {
 
 // Leave implements [series.Membership].
 func (d *Driver) Leave(ctx context.Context, node string) error {
-	if _, err := d.run(ctx, d.scripts.beat, d.nodeKeys(), []any{node, 0, ""}); err != nil {
+	if _, err := d.run(ctx, d.scripts.beat, d.nodeKeys(), []any{node, 0, "", 0}); err != nil {
 		return fmt.Errorf("redislock: leave: %w", err)
 	}
 	return nil
@@ -65,21 +65,22 @@ func (d *Driver) Leave(ctx context.Context, node string) error {
 
 // Members implements [series.Membership]. It omits data that cannot be a node.
 func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
-	reply, err := d.run(ctx, d.scripts.members, []string{d.nodes()}, nil)
+	reply, err := d.run(ctx, d.scripts.members, []string{d.nodes(), d.ahead()}, nil)
 	if err != nil {
 		return series.MemberList{}, fmt.Errorf("redislock: members: %w", err)
 	}
 	r, rest, ok := readReading(reply)
-	if !ok || len(rest)%2 != 0 {
+	if !ok || len(rest)%3 != 0 {
 		return series.MemberList{}, unreadable("members", reply)
 	}
 	roll := series.MemberList{Now: r.Time.UnixMilli()}
-	for pair := range slices.Chunk(rest, 2) {
-		score, err := strconv.ParseFloat(pair[1], 64)
-		if err != nil || driver.CheckName("node", pair[0]) != nil || math.Abs(score) > driver.MaxNumber {
+	for of := range slices.Chunk(rest, 3) {
+		score, err := strconv.ParseFloat(of[1], 64)
+		if err != nil || driver.CheckName("node", of[0]) != nil || math.Abs(score) > driver.MaxNumber {
 			continue
 		}
-		m := series.Member{Node: pair[0], Until: max(0, int64(score)), Left: max(0, int64(-score))}
+		m := series.Member{Node: of[0], Until: max(0, int64(score)), Left: max(0, int64(-score))}
+		m.Ahead, _ = strconv.ParseInt(of[2], 10, 64) // only for display
 		roll.Members = append(roll.Members, m)
 	}
 	roll.Trim()
@@ -89,4 +90,9 @@ func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
 // nodes returns the key of the list, which is in the first partition.
 func (d *Driver) nodes() string { return d.keys.partitions[0] + "nodes" }
 
-func (d *Driver) nodeKeys() []string { return []string{d.nodes(), d.keys.partitions[0] + "came"} }
+// ahead is the key of the hash that has how many ms the clock of each node is ahead.
+func (d *Driver) ahead() string { return d.keys.partitions[0] + "ahead" }
+
+func (d *Driver) nodeKeys() []string {
+	return []string{d.nodes(), d.keys.partitions[0] + "came", d.ahead()}
+}

@@ -119,7 +119,7 @@ func TestForgottenScripts(t *testing.T) {
 	flush()
 	must(t, d.Release(t.Context(), h))
 	flush()
-	if _, err := d.Beat(t.Context(), "node", time.Minute); err != nil {
+	if _, err := d.Beat(t.Context(), series.Beat{Node: "node", TTL: time.Minute}); err != nil {
 		t.Error(err)
 	}
 }

@@ -58,7 +58,7 @@ func TestForgedSharedKeys(t *testing.T) {
 			if a.Kind != series.KindGranted {
 				t.Errorf("a claim is answered %+v", a)
 			}
-			if p, err := d.Beat(t.Context(), "n", time.Minute); err != nil || !slices.Equal(p.Nodes, []string{"n"}) {
+			if p, err := d.Beat(t.Context(), series.Beat{Node: "n", TTL: time.Minute}); err != nil || !slices.Equal(p.Nodes, []string{"n"}) {
 				t.Errorf("nodes: %v, %v", p.Nodes, err)
 			}
 			must(t, d.Open(t.Context(), []series.OpenRequest{{Key: "new", Node: "n"}})[0].Err)

@@ -53,10 +53,11 @@ func (d *Driver) sendAll(ctx context.Context, patience time.Duration, r request,
 		d.asking.Done()
 		return b
 	}
-	// This must come before the caller can release the lease: a release checks whether an answer is
-	// outstanding.
-	if q.gives != (lease{}) {
-		d.outstanding.expect(q.gives, due)
+	// This must come before the caller can release the lease: the release follows these answers.
+	for _, i := range q.to {
+		if q.gives != (lease{}) && b.answers[i].err == errLate {
+			d.nodes[i].expect(q.gives)
+		}
 	}
 	go func() {
 		defer d.asking.Done()
@@ -106,10 +107,7 @@ func (d *Driver) takeLate(got numbered, q question) {
 	if q.late != nil {
 		q.late(n, got.answer)
 	}
-	if q.gives == (lease{}) {
-		return
-	}
-	if freed := d.outstanding.answered(q.gives); freed != nil && (got.err != nil || got.code == yes) {
-		d.follow(n, *freed)
+	if q.gives != (lease{}) {
+		n.answered(q.gives)
 	}
 }

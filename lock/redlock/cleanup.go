@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/cronce/cronce/internal/wait"
@@ -97,53 +96,51 @@ func (n *node) send(patience time.Duration, r release) error {
 // A lease is identified by its key and its owner.
 type lease struct{ key, owner string }
 
-// outstanding are the leases whose requests have answers that no caller awaits. Such a request may
-// reach its server after the release of the lease. The server remembers only the last release of a
-// key: if that is another owner's by then, the server gives the lease for a whole TTL. So the
-// release is sent again after the late answer.
-type outstanding struct {
-	mu  sync.Mutex
-	all map[lease]*outstandingLease
+// A lateLease is a lease whose requests one server has not answered yet, and whose callers no longer
+// await the answers. Such a request may reach its server after the release of the lease. The server
+// remembers only the last release of a key: if that is another owner's by then, the server gives the
+// lease for a whole TTL. So the server gets the release after those answers.
+type lateLease struct {
+	due  int           // answers to come
+	none chan struct{} // closed when due is 0
 }
 
-type outstandingLease struct {
-	due   int      // late answers to come
-	freed *release // the release, if the lease was released meanwhile
-}
-
-// expect adds a number of answers that will come late.
-func (s *outstanding) expect(l lease, due int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = make(map[lease]*outstandingLease)
+// expect adds an answer that will come late.
+func (n *node) expect(l lease) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.late == nil {
+		n.late = make(map[lease]*lateLease)
 	}
-	one := s.all[l]
-	if one == nil {
-		one = new(outstandingLease)
-		s.all[l] = one
+	if n.late[l] == nil {
+		n.late[l] = &lateLease{none: make(chan struct{})}
 	}
-	one.due += due
+	n.late[l].due++
 }
 
-// free records that a lease is being released. It must be called before the release is sent to the
-// servers: a late answer that comes before that belongs to a request whose lease this release
-// frees.
-func (s *outstanding) free(l lease, r request, ttl time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if one := s.all[l]; one != nil {
-		one.freed = &release{request: r, until: time.Now().Add(max(ttl, minSweep))}
-	}
-}
-
-// answered records a late answer. It returns the release that must be sent after it, or nil.
-func (s *outstanding) answered(l lease) *release {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	one := s.all[l]
+// answered records a late answer, or that it can no longer come.
+func (n *node) answered(l lease) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	one := n.late[l]
 	if one.due--; one.due == 0 {
-		delete(s.all, l)
+		close(one.none)
+		delete(n.late, l)
 	}
-	return one.freed
+}
+
+// settled returns nil when no late answer about a lease is to come.
+func (n *node) settled(ctx context.Context, l lease) error {
+	n.mu.Lock()
+	one := n.late[l]
+	n.mu.Unlock()
+	if one == nil {
+		return nil
+	}
+	select {
+	case <-one.none:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -43,14 +43,13 @@ type Options struct {
 // the clients, and closes the Driver before them. All methods may be called concurrently. They
 // return when their context ends.
 type Driver struct {
-	options     Options
-	nodes       []*node
-	all         []int // the indexes of all nodes
-	majority    int
-	attempts    atomic.Int64 // numbers the requests, so that a server recognises a late one
-	fences      fences
-	outstanding outstanding
-	agree       time.Duration // agreeWithin, except in tests
+	options  Options
+	nodes    []*node
+	all      []int // the indexes of all nodes
+	majority int
+	attempts atomic.Int64 // numbers the requests, so that a server recognises a late one
+	fences   fences
+	agree    time.Duration // agreeWithin, except in tests
 
 	stop     context.CancelFunc // ends the sweepers' requests
 	closing  sync.RWMutex       // held while Close waits, so that no request begins meanwhile

@@ -26,8 +26,9 @@ func take(t *testing.T, d *redlock.Driver, a driver.Acquisition) driver.LeaseRef
 	return driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}
 }
 
-// A request for a lease arrives after the lease was released there, and after another owner's lease
-// was given back, which is all that the server remembers: the lease is released once more.
+// A request for a lease arrives late, after the lease was released on the other servers, and after
+// another owner's lease was given back, which is all that the server remembers: the server gets the
+// release after the request.
 func TestRequestIsLate(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
@@ -42,7 +43,6 @@ func TestRequestIsLate(t *testing.T) {
 	until(t, "it is asked", late.began.Load)
 	must(t, d.Release(t.Context(), h))
 	last := func() string { return slowest.Get(t.Context(), redlock.BackKey("late", "key")).Val() }
-	until(t, "it is released there", func() bool { return strings.HasSuffix(last(), h.Owner) })
 	must(t, slowest.Set(t.Context(), redlock.BackKey("late", "key"), redlock.State(0, 1, time.Minute, "other/1"), time.Minute).Err())
 	goOn()
 	until(t, "it is given and released there", func() bool { return strings.HasSuffix(last(), h.Owner) && votes(cs, "late", "key") == 0 })

@@ -23,6 +23,7 @@ type node struct {
 	pending  []release // releases to be sent, oldest first
 	sweeping bool      // a goroutine sends them
 	closed   bool
+	late     map[lease]*lateLease
 }
 
 func (n *node) addr() string { return n.client.Options().Addr }
@@ -75,6 +76,7 @@ type request struct {
 	script *redis.Script // nil: a command
 	args   []any         // of the command, or of EVALSHA
 	means  answer        // the answer that a bare yes stands for
+	frees  lease         // the lease that it takes back; zero: none
 }
 
 // The indexes of the keys and of the script's arguments among the arguments of EVALSHA.
@@ -111,7 +113,9 @@ func (d *Driver) takeBack(key, owner string, attempt, fence, most int64) request
 	if fence != 0 {
 		asked = digits(fence)
 	}
-	return d.request(releaseScript, key, asked, attempt, d.options.FenceMemory.Milliseconds(), owner, digits(most))
+	r := d.request(releaseScript, key, asked, attempt, d.options.FenceMemory.Milliseconds(), owner, digits(most))
+	r.frees = lease{key, owner}
+	return r
 }
 
 // digits returns a fence as servers store it: with 16 digits, so that texts compare like numbers.
@@ -141,8 +145,12 @@ func (n *node) evaluate(ctx context.Context, r request) (any, error) {
 	return cmd.Val(), err
 }
 
-// call sends a request to the server and reads its reply.
+// call sends a request to the server and reads its reply. A request that takes a lease back follows
+// the late answers to the requests for it.
 func (n *node) call(ctx context.Context, r request) answer {
+	if err := n.settled(ctx, r.frees); err != nil {
+		return n.read(&r, nil, err)
+	}
 	reply, err := n.evaluate(ctx, r)
 	return n.read(&r, reply, err)
 }

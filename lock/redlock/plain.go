@@ -143,7 +143,6 @@ func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 	// A server that voted late, or will do so when it continues, has the owner's lease with a fence
 	// that was never granted.
 	rest := d.takeBack(h.Key, h.Owner, d.attempts.Add(1), 0, most)
-	d.outstanding.free(lease{h.Key, h.Owner}, rest, h.TTL)
 	b := d.sendAll(ctx, d.patience(h.TTL), r, question{to: d.all, enough: ballot.released, late: func(n *node, a answer) {
 		if a.err != nil || a.code == odd {
 			d.follow(n, release{rest, time.Now().Add(max(h.TTL, minSweep))})
@@ -169,7 +168,6 @@ func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 // them twice.
 func (d *Driver) undo(ctx context.Context, a *driver.Acquisition, attempt, fence int64, b ballot) {
 	r := d.takeBack(a.Key, a.Owner, attempt, 0, fence)
-	d.outstanding.free(lease{a.Key, a.Owner}, r, a.TTL)
 	undone := d.sendAll(ctx, d.patience(a.TTL), r, question{to: b.voted(yes)})
 	d.sweep(append(b.silent(), undone.silent()...), r, a.TTL)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/internal/batch"
@@ -134,12 +133,12 @@ func (f Front) Output(ctx context.Context, key string, number int64) (Output, er
 }
 
 // Beat implements [Membership].
-func (f Front) Beat(ctx context.Context, node string, ttl time.Duration) (BeatAnswer, error) {
+func (f Front) Beat(ctx context.Context, b Beat) (BeatAnswer, error) {
 	d, can := driver.As[Membership](f.Driver)
-	if err := cmp.Or(can, checkBeat(node, ttl)); err != nil {
+	if err := cmp.Or(can, checkBeat(b)); err != nil {
 		return BeatAnswer{}, err
 	}
-	return d.Beat(ctx, node, ttl)
+	return d.Beat(ctx, b)
 }
 
 // Leave implements [Membership].

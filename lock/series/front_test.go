@@ -37,7 +37,7 @@ func TestFrontOfAPlainDriver(t *testing.T) {
 	_, records := f.ForceRecords(ctx, "k")
 	_, inspect := f.Inspect(ctx, "k")
 	_, holders := f.Holders(ctx, "k")
-	_, beat := f.Beat(ctx, "n", time.Minute)
+	_, beat := f.Beat(ctx, series.Beat{Node: "n", TTL: time.Minute})
 	_, journal := f.Journal(ctx, "k", 1)
 	_, audit := f.Audit(ctx, "", 1)
 	for what, err := range map[string]error{

@@ -9,6 +9,13 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
+// A Beat reports that a node is alive.
+type Beat struct {
+	Node  string
+	TTL   time.Duration // how long the node is alive from now on
+	Ahead time.Duration // how far its machine's clock is ahead of the store's, negative if behind; stores keep ms
+}
+
 // A BeatAnswer is the answer to a beat.
 type BeatAnswer struct {
 	Nodes    []string              // nodes seen within their time to live, sorted, the caller included
@@ -18,9 +25,9 @@ type BeatAnswer struct {
 // Membership is a Driver that keeps a list of nodes. The list only spreads work: no promise depends
 // on it.
 type Membership interface {
-	// Beat records that node is alive for ttl more, and returns the live nodes: at most MaxNodes,
+	// Beat records that a node is alive for its TTL more, and returns the live nodes: at most MaxNodes,
 	// those whose time ends first, and the caller in any case.
-	Beat(ctx context.Context, node string, ttl time.Duration) (BeatAnswer, error)
+	Beat(ctx context.Context, b Beat) (BeatAnswer, error)
 	// Leave takes node off the list of live nodes, and records when it left.
 	Leave(ctx context.Context, node string) error
 	// Members reads the list and changes nothing.
@@ -46,6 +53,7 @@ type Member struct {
 	Node  string
 	Until int64 // it is, or was, alive until then unless it beats again: Unix ms on the store's clock; 0 once it left
 	Left  int64 // when it left, Unix ms; 0: it did not
+	Ahead int64 // how many ms its clock was ahead of the store's at its last beat, negative if behind; 0 also if that is not known
 }
 
 // Trim sorts the members by name, and deletes those that a store does not keep. It keeps at most

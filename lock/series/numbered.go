@@ -137,6 +137,15 @@ type Answer struct {
 	Err     error         // why Kind is KindUnknown
 }
 
+// Highest returns the highest fence that the answer grants.
+func (a *Answer) Highest() int64 {
+	fence := a.Fence
+	for i := range a.Shards {
+		fence = max(fence, a.Shards[i].Fence)
+	}
+	return fence
+}
+
 // A Settled is another number that a step settled.
 type Settled struct {
 	Number  int64

@@ -104,8 +104,8 @@ func checkErrorText(text string) error {
 }
 
 // checkBeat returns an *ArgumentError for a beat that no store supports.
-func checkBeat(node string, ttl time.Duration) error {
-	return cmp.Or(driver.CheckName("node", node), driver.CheckTTL(ttl))
+func checkBeat(b Beat) error {
+	return cmp.Or(driver.CheckName("node", b.Node), driver.CheckTTL(b.TTL))
 }
 
 func notNegative(argument string, d time.Duration) error {

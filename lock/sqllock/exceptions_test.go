@@ -69,7 +69,7 @@ func TestExceptionsWeigh(t *testing.T) {
 			t.Errorf("the exceptions are complete since %d, the oldest is of %d", j.ExceptionsSince, j.Exceptions[0].At)
 		}
 		d = newDriver(t, db, on.dialect, sqllock.Options{JournalLines: 20, JournalBytes: 1})
-		_, err := d.Beat(t.Context(), "n", minute) // this starts the weighing
+		_, err := d.Beat(t.Context(), series.Beat{Node: "n", TTL: minute}) // this starts the weighing
 		must(t, err)
 		d.MaintenanceDone()
 		for size := len(j.Lines) + len(j.Exceptions); size > 1; {

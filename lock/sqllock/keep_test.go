@@ -113,7 +113,7 @@ func TestJournalBytes(t *testing.T) {
 		miss(9)
 		lines(10)
 		d.MaintenanceDue()
-		_, err := d.Beat(t.Context(), "n", minute) // this starts the weighing
+		_, err := d.Beat(t.Context(), series.Beat{Node: "n", TTL: minute}) // this starts the weighing
 		must(t, err)
 		d.MaintenanceDone()
 		miss(1)
@@ -143,7 +143,7 @@ func TestJournalsOfErrors(t *testing.T) {
 		most := 0
 		for round := range int64(rounds) {
 			d.MaintenanceDue()
-			_, err := d.Beat(t.Context(), "n", minute) // this starts the weighing before each round
+			_, err := d.Beat(t.Context(), series.Beat{Node: "n", TTL: minute}) // this starts the weighing before each round
 			must(t, err)
 			d.MaintenanceDone()
 			var cs []series.Claim
@@ -213,7 +213,7 @@ func TestErrorTextCostsLines(t *testing.T) {
 			ends = append(ends, series.EndRequest{RunRef: run, Outcome: series.OutcomeFailed, Error: r.text})
 		}
 		d.MaintenanceDue()
-		_, err := d.Beat(t.Context(), "n", minute) // this starts the weighing
+		_, err := d.Beat(t.Context(), series.Beat{Node: "n", TTL: minute}) // this starts the weighing
 		must(t, err)
 		d.MaintenanceDone()
 		for i, r := range rows {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
@@ -35,15 +34,17 @@ func spans(us int64) [4]span {
 	}
 }
 
-// Beat records that the node lives for another ttl. It takes three statements.
-func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
-	_, err := withSession(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.beat, d.ns, node, micros(ttl)) })
+// Beat records that the node lives for another TTL. It takes three statements.
+func (d *Driver) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
+	_, err := withSession(ctx, d, func(s session) (int64, error) {
+		return exec(ctx, s, d.texts.beat, d.ns, b.Node, micros(b.TTL), b.Ahead.Milliseconds())
+	})
 	if err != nil {
 		return series.BeatAnswer{}, failed("beat", err)
 	}
 	p, err := withSession(ctx, d, func(s session) (series.BeatAnswer, error) { return d.pulse(ctx, s) })
-	if err == nil && !slices.Contains(p.Nodes, node) { // the node is not listed: there are too many
-		p.Nodes = append(p.Nodes[:min(len(p.Nodes), series.MaxNodes-1)], node)
+	if err == nil && !slices.Contains(p.Nodes, b.Node) { // the node is not listed: there are too many
+		p.Nodes = append(p.Nodes[:min(len(p.Nodes), series.MaxNodes-1)], b.Node)
 	}
 	slices.Sort(p.Nodes)
 	d.sweep()
@@ -86,16 +87,16 @@ func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
 
 // nodes reads the first nodes of a span.
 func (d *Driver) nodes(ctx context.Context, s session, of span) (all []series.Member, err error) {
-	err = d.each(ctx, s, of, of.most, 0, func(node string, us int64) {
+	err = d.each(ctx, s, of, of.most, 0, func(node string, us, ahead int64) {
 		if driver.CheckName("node", node) == nil {
-			all = append(all, series.Member{Node: node, Until: max(0, us/1000), Left: max(0, -us/1000)})
+			all = append(all, series.Member{Node: node, Until: max(0, us/1000), Left: max(0, -us/1000), Ahead: ahead})
 		}
 	})
 	return all, err
 }
 
-// each calls f with nodes of a span, in its order, and with their times.
-func (d *Driver) each(ctx context.Context, s session, of span, most, behind int, f func(node string, us int64)) error {
+// each calls f with nodes of a span, in its order, with their times, and how many ms their clocks are ahead.
+func (d *Driver) each(ctx context.Context, s session, of span, most, behind int, f func(node string, us, ahead int64)) error {
 	text := d.texts.next
 	if of.last {
 		text = d.texts.last
@@ -107,11 +108,11 @@ func (d *Driver) each(ctx context.Context, s session, of span, most, behind int,
 	defer rows.Close()
 	for rows.Next() {
 		var node string
-		var us int64
-		if err := rows.Scan(&node, &us); err != nil {
+		var us, ahead int64
+		if err := rows.Scan(&node, &us, &ahead); err != nil {
 			return err
 		}
-		f(node, us)
+		f(node, us, ahead)
 	}
 	return rows.Err()
 }
@@ -150,7 +151,7 @@ func (d *Driver) sweepCrowd(ctx context.Context, of span) error {
 		first, last = of.from+1, of.from
 	}
 	_, err := withSession(ctx, d, func(s session) (none, error) {
-		return none{}, d.each(ctx, s, of, 1, d.keptNodes, func(_ string, us int64) {
+		return none{}, d.each(ctx, s, of, 1, d.keptNodes, func(_ string, us, _ int64) {
 			if of.last {
 				last = us
 			} else {

@@ -53,7 +53,7 @@ func TestNodesAreBounded(t *testing.T) {
 			}
 		}
 		must(t, d.Leave(t.Context(), "live0"))
-		p, err := d.Beat(t.Context(), "a", time.Minute)
+		p, err := d.Beat(t.Context(), series.Beat{Node: "a", TTL: time.Minute})
 		must(t, err)
 		if len(p.Nodes) != series.MaxNodes || !slices.Contains(p.Nodes, "a") {
 			t.Errorf("%d nodes are reported as living", len(p.Nodes))
@@ -72,7 +72,7 @@ func TestNodesAreBounded(t *testing.T) {
 		want := fmt.Sprintf("a 1 ahead %d left %d live %d silent %d", most, most, most-1, most)
 		eventually(t, "the nodes are "+want, func() bool { // one run of the maintenance may be too short
 			d.MaintenanceDue()
-			_, err = d.Beat(t.Context(), "a", time.Minute)
+			_, err = d.Beat(t.Context(), series.Beat{Node: "a", TTL: time.Minute})
 			must(t, err)
 			d.MaintenanceDone()
 			return kept() == want

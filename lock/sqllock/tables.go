@@ -15,7 +15,7 @@ import (
 var migrations embed.FS
 
 // version is the version of the tables: the number of the last migration.
-const version = 7
+const version = 8
 
 // Migrations returns the files that create the tables, one per step, to be applied in the order of
 // their names. They are plain SQL with the comments of goose, which other tools ignore; the
@@ -107,11 +107,11 @@ func (d *Driver) run(ctx context.Context, s session, steps []migration) error {
 }
 
 // isDone reports whether MySQL has run a statement before, in a step that was cut off: the column
-// has already been dropped, the index or the table with the version exists, or that table has its
+// is there or has already been dropped, the index or the table with the version exists, or that table has its
 // row. Other tables of a step are dropped first, or created only if they do not exist.
 func isDone(err error) bool {
 	text := err.Error()
-	return strings.Contains(text, "Error 1091") || strings.Contains(text, "Error 1061") || strings.Contains(text, "Error 1050") || strings.Contains(text, "Error 1062")
+	return strings.Contains(text, "Error 1060") || strings.Contains(text, "Error 1091") || strings.Contains(text, "Error 1061") || strings.Contains(text, "Error 1050") || strings.Contains(text, "Error 1062")
 }
 
 // versionFound returns the version of the tables, 0 if they have none. The query for a table that

@@ -90,7 +90,7 @@ func TestTablesOfAnotherName(t *testing.T) {
 		must(t, <-served)
 		d.MaintenanceDone()
 		must(t, d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0].Err)
-		_, err = d.Beat(t.Context(), "n", minute)
+		_, err = d.Beat(t.Context(), series.Beat{Node: "n", TTL: minute})
 		must(t, err)
 	})
 }

@@ -36,7 +36,7 @@ const leaseColumns = "owner, fence, until_us, place, holders"
 
 func (g *grammar) texts() texts {
 	const lease, places = "ns = ? AND name = ?", "cronce_places WHERE ns = ? AND name = ?"
-	const nodes = "SELECT node, until_us FROM cronce_nodes WHERE ns = ? AND "
+	const nodes = "SELECT node, until_us, ahead_ms FROM cronce_nodes WHERE ns = ? AND "
 	return texts{
 		now:       g.text("SELECT {clock}, {server}"),
 		versioned: g.text(g.versioned),
@@ -126,7 +126,7 @@ func (g *grammar) texts() texts {
 		cutOutputs:   g.text("DELETE FROM cronce_outputs WHERE ns = ? AND name = ? AND number <= ?"),
 		output:       g.text("SELECT fence, output FROM cronce_outputs WHERE ns = ? AND name = ? AND number = ?"),
 
-		beat:   g.text("INSERT INTO cronce_nodes (ns, node, until_us) VALUES (?, ?, {clock} + ?)" + g.replacing("ns, node", "until_us")),
+		beat:   g.text("INSERT INTO cronce_nodes (ns, node, until_us, ahead_ms) VALUES (?, ?, {clock} + ?, ?)" + g.replacing("ns, node", "until_us", "ahead_ms")),
 		next:   g.text(nodes + "until_us > ? AND until_us <= ? ORDER BY until_us LIMIT ? OFFSET ?"),
 		last:   g.text(nodes + "until_us > ? AND until_us <= ? ORDER BY until_us DESC LIMIT ? OFFSET ?"),
 		within: g.text("SELECT node FROM cronce_nodes WHERE ns = ? AND until_us BETWEEN ? AND ? LIMIT ?{skip}"),

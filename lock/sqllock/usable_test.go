@@ -37,7 +37,7 @@ func TestSessionsThatDoNotCommit(t *testing.T) {
 		_, acquired := d.Acquire(t.Context(), driver.Acquisition{Key: "free", Owner: "n/1", TTL: minute})
 		_, fresh := d.Acquire(t.Context(), driver.Acquisition{Key: "new", Owner: "n/1", TTL: minute})
 		_, renewed := d.Renew(t.Context(), held)
-		_, beaten := d.Beat(t.Context(), "n", minute)
+		_, beaten := d.Beat(t.Context(), series.Beat{Node: "n", TTL: minute})
 		for what, err := range map[string]error{
 			"wait": waited, "acquire": acquired, "acquire a new key": fresh, "renew": renewed, "beat": beaten,
 			"release": d.Release(t.Context(), held),
@@ -86,7 +86,7 @@ func TestReadOnlyConnectionsAreDropped(t *testing.T) {
 				},
 				func() error { return d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0].Err },
 				func() error { return d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "n/1"}) },
-				func() error { _, err := d.Beat(t.Context(), "n", minute); return err },
+				func() error { _, err := d.Beat(t.Context(), series.Beat{Node: "n", TTL: minute}); return err },
 			} {
 				_, err := db.Exec(on.readOnly)
 				must(t, err)

@@ -63,7 +63,9 @@
 // time, in µs, at which the node above all locks was created. A zxid grows with every change, and
 // after the ensemble was set up anew fences continue higher, if the ensemble made fewer than a
 // million changes a second (an election counts as 4 billion, 72 minutes). If the caller or the key
-// has seen a higher fence, a node next to the places stores it.
+// has seen a higher fence, a node next to the places stores it. A waiter that takes the key without
+// reading the queue creates and deletes that node in the step that takes the key, and so learns
+// whether it exists; owners that watch the whole queue may read it once more for this.
 //
 // A forced unlock deletes the places of the holders in one step with its record.
 //

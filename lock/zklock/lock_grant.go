@@ -51,11 +51,9 @@ func (d *Driver) confirm(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, 
 	stat, err := d.untouched(c, p, q, created)
 	if stat == nil && err == nil {
 		sent = time.Now()
-		stat, err = c.Set(p.node, lease{ttl: a.TTL}.data(), -1)
+		stat, err = d.take(c, p, a, q)
 	}
 	switch {
-	case errors.Is(err, zk.ErrBadVersion): // the version of the lock's node
-		return driver.Grant{}, errMoved
 	case errors.Is(err, zk.ErrNoNode):
 		p.node = ""
 		return driver.Grant{}, errMoved
@@ -76,6 +74,26 @@ func (d *Driver) confirm(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, 
 	p.fence = fence
 	d.keep(p, sent.Add(a.TTL))
 	return driver.Grant{Fence: p.fence, Left: min(a.TTL, d.session.trust()), Asked: sent}, nil
+}
+
+// take writes the node of a place. If its owner is alone, no other owner can store a fence, so take
+// learns in the same step whether one is stored: its node cannot be created then. This saves the
+// hand-over to a waiter one round trip.
+func (d *Driver) take(c *zk.Conn, p *place, a *driver.Acquisition, q *queue) (*zk.Stat, error) {
+	data := lease{ttl: a.TTL}.data()
+	if q.alone {
+		floor := d.paths.lock(a.Key) + "/" + floorName
+		done, err := c.Multi(&zk.CreateRequest{Path: floor, Acl: d.options.ACL}, &zk.DeleteRequest{Path: floor, Version: -1},
+			&zk.SetDataRequest{Path: p.node, Data: data, Version: -1})
+		switch {
+		case err == nil:
+			return done[2].Stat, nil
+		case !errors.Is(err, zk.ErrNodeExists):
+			return nil, err
+		}
+		q.floor = true
+	}
+	return c.Set(p.node, data, -1)
 }
 
 // untouched returns the node of a place that was created just now, if it is the only place and no
@@ -99,7 +117,7 @@ func (d *Driver) fence(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, zx
 		return 0, err
 	}
 	floor := q.floor
-	if !floor && len(q.places) != 1 { // an owner that holds the key beside us, or held it before, may have created one
+	if !floor && !q.alone && len(q.places) != 1 { // an owner that holds the key beside us, or held it before, may have created one
 		if floor, _, err = c.Exists(d.paths.lock(a.Key) + "/" + floorName); err != nil {
 			return 0, err
 		}

@@ -13,6 +13,7 @@ import (
 type queue struct {
 	places []entry
 	floor  bool  // there is a fence above the natural ones
+	alone  bool  // nothing was read: the owner before has held the key alone, and has left
 	parent int64 // the zxid of the creation of the lock's node; 0: there is none
 	// The zxid of the last creation or removal below that node.
 	changed int64

@@ -169,7 +169,7 @@ func (d *Driver) next(c *zk.Conn, p *place, a *driver.Acquisition, v *view) (dri
 			return driver.Grant{}, err
 		}
 	}
-	q := queue{parent: v.parent}
+	q := queue{parent: v.parent, alone: true}
 	*v = view{}
 	return d.confirm(c, p, a, &q, time.Time{})
 }

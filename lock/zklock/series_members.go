@@ -3,8 +3,10 @@ package zklock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -13,15 +15,15 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Beat records that node lives for another ttl: its ZooKeeper node holds the ttl, and its
-// modification time is the time of the beat. That node is kept for a day after the last beat.
-func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
-	return bounded(ctx, d, "beat", func(c *zk.Conn) (series.BeatAnswer, error) { return d.beat(c, node, ttl) }, nil)
+// Beat records that a node lives for another TTL: its ZooKeeper node holds the TTL and how far its
+// clock is ahead, and its modification time is the time of the beat. That node is kept for a day after the last beat.
+func (d *Driver) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
+	return bounded(ctx, d, "beat", func(c *zk.Conn) (series.BeatAnswer, error) { return d.beat(c, b) }, nil)
 }
 
-func (d *Driver) beat(c *zk.Conn, node string, ttl time.Duration) (series.BeatAnswer, error) {
+func (d *Driver) beat(c *zk.Conn, b series.Beat) (series.BeatAnswer, error) {
 	sent := time.Now()
-	ms, err := d.write(c, d.paths.nodes+"/"+escape(node), strconv.AppendInt(nil, ttl.Milliseconds(), 10))
+	ms, err := d.write(c, d.paths.nodes+"/"+escape(b.Node), fmt.Appendf(nil, "%d %d", b.TTL.Milliseconds(), b.Ahead.Milliseconds()))
 	if err != nil {
 		return series.BeatAnswer{}, err
 	}
@@ -35,8 +37,8 @@ func (d *Driver) beat(c *zk.Conn, node string, ttl time.Duration) (series.BeatAn
 			p.Nodes = append(p.Nodes, m.Node)
 		}
 	}
-	if !slices.Contains(p.Nodes, node) { // the node is not listed: there are too many
-		p.Nodes = append(p.Nodes[:min(len(p.Nodes), series.MaxNodes-1)], node)
+	if !slices.Contains(p.Nodes, b.Node) { // the node is not listed: there are too many
+		p.Nodes = append(p.Nodes[:min(len(p.Nodes), series.MaxNodes-1)], b.Node)
 		slices.Sort(p.Nodes)
 	}
 	return p, nil
@@ -108,11 +110,13 @@ func (d *Driver) member(c *zk.Conn, name string, ms int64, tidy bool) (series.Me
 	}
 	m := series.Member{Left: stat.Mtime}
 	if string(data) != left {
-		ttl, err := strconv.ParseInt(string(data), 10, 64)
+		lives, ahead, _ := strings.Cut(string(data), " ")
+		ttl, err := strconv.ParseInt(lives, 10, 64)
 		if err != nil || ttl <= 0 || ttl > driver.MaxTTL.Milliseconds() {
 			return series.Member{}, nil
 		}
 		m = series.Member{Until: stat.Mtime + ttl}
+		m.Ahead, _ = strconv.ParseInt(ahead, 10, 64) // only for display
 	}
 	if over := max(m.Until, m.Left) <= ms-series.GoneFor.Milliseconds(); over && tidy {
 		_ = c.Delete(path, stat.Version) // a node that stays only takes room

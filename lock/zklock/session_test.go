@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -170,6 +171,47 @@ func TestFloorGoes(t *testing.T) {
 	}
 	if left := places(t, op, d, "k"); len(left) != 0 {
 		t.Errorf("left are %q", left)
+	}
+}
+
+// A waiter that takes the key without reading its queue gets a fence above the stored one, and the
+// waiter behind it too.
+func TestFloorPassesToWaiters(t *testing.T) {
+	t.Parallel()
+	s := zkserver.Start(t)
+	d := newDriver(t, s.Addr(), zklock.Options{})
+	held := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
+	g, err := d.Acquire(t.Context(), held)
+	must(t, err)
+	must(t, d.Release(t.Context(), holding(held, g)))
+	held.Owner, held.Fence = "a/2", g.Fence+1000 // more changes than this test makes
+	g, err = d.Acquire(t.Context(), held)
+	must(t, err)
+	grants := make(chan driver.Grant, 2)
+	var waiters sync.WaitGroup
+	defer waiters.Wait()
+	for i := range 2 {
+		a := driver.Acquisition{Key: "k", Owner: fmt.Sprint("w/", i), TTL: time.Minute}
+		waiters.Go(func() {
+			g, err := d.Wait(t.Context(), a)
+			grants <- g
+			if err == nil {
+				err = d.Release(t.Context(), holding(a, g))
+			}
+			if err != nil {
+				t.Errorf("%s: %v", a.Owner, err)
+			}
+		})
+		queuedBehind(t, d, "k", i+1)
+	}
+	must(t, d.Release(t.Context(), holding(held, g)))
+	last := g.Fence
+	for range 2 {
+		next := (<-grants).Fence
+		if next <= last {
+			t.Errorf("the fence is %d after %d", next, last)
+		}
+		last = next
 	}
 }
 

@@ -152,7 +152,7 @@ func (s *cluster) work(ctx context.Context, t *testing.T) {
 	whole := context.WithoutCancel(ctx) // a tick that has begun is run to its end
 	for ctx.Err() == nil {
 		if !s.dead.Load() {
-			if _, err := s.Beat(whole, "web-1", 15*time.Second); err != nil {
+			if _, err := s.Beat(whole, series.Beat{Node: "web-1", TTL: 15 * time.Second}); err != nil {
 				t.Error(err)
 			}
 		}

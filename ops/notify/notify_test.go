@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 )
 
@@ -291,7 +292,7 @@ func TestRealReceiver(t *testing.T) {
 	server := httptest.NewServer(hook)
 	t.Cleanup(server.Close)
 	s := newCluster(t)
-	if _, err := s.Beat(t.Context(), "web-1", time.Hour); err != nil {
+	if _, err := s.Beat(t.Context(), series.Beat{Node: "web-1", TTL: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	projections := make([]*ops.Projection, 2)

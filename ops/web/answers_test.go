@@ -108,7 +108,7 @@ func newCluster(t *testing.T) *plane {
 	running(t, pl.store, "report")
 	time.Sleep(2*time.Minute + 15*time.Second)
 	for _, node := range []string{"web-1", "web-2"} {
-		if _, err := pl.store.Beat(t.Context(), node, time.Hour); err != nil {
+		if _, err := pl.store.Beat(t.Context(), series.Beat{Node: node, TTL: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 	}

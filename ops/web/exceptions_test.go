@@ -60,7 +60,7 @@ func (p *past) runs(job, outcome string) {
 
 // page reads the store, and returns a page as it is then.
 func (p *past) page(target string) string {
-	if _, err := p.store.Beat(p.Context(), "web-1", time.Minute); err != nil {
+	if _, err := p.store.Beat(p.Context(), series.Beat{Node: "web-1", TTL: time.Minute}); err != nil {
 		p.Fatal(err)
 	}
 	p.p.Refresh(p.Context())

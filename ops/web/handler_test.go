@@ -36,7 +36,7 @@ func newPlane(t *testing.T, failure string) *plane {
 	if opened.Err != nil {
 		t.Fatal(opened.Err)
 	}
-	if _, err := s.Beat(t.Context(), "web-1", time.Minute); err != nil {
+	if _, err := s.Beat(t.Context(), series.Beat{Node: "web-1", TTL: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	if failure != "" {

@@ -28,7 +28,7 @@ func TestHostileNames(t *testing.T) {
 			pl := newPlane(t, "")
 			ctx := t.Context()
 			at := pl.store.Open(ctx, []series.OpenRequest{{Key: hostile, Node: hostile, Revision: "r", Spec: "@every 1s", Zone: "UTC"}})[0]
-			if _, err := pl.store.Beat(ctx, hostile, time.Minute); at.Err != nil || err != nil {
+			if _, err := pl.store.Beat(ctx, series.Beat{Node: hostile, TTL: time.Minute}); at.Err != nil || err != nil {
 				t.Fatal(at.Err, err)
 			}
 			time.Sleep(time.Second)

@@ -256,7 +256,7 @@ func TestJobPage(t *testing.T) {
 			if a.Err != nil {
 				t.Fatal(a.Err)
 			}
-			if _, err := pl.store.Beat(t.Context(), node, 10*time.Hour); err != nil {
+			if _, err := pl.store.Beat(t.Context(), series.Beat{Node: node, TTL: 10 * time.Hour}); err != nil {
 				t.Fatal(err)
 			}
 			return a.Mark

@@ -68,7 +68,7 @@ func (f *fleet) second(t testing.TB) {
 	}
 	f.store.ReleaseRuns(t.Context(), ends)
 	for i := range f.nodes {
-		if _, err := f.store.Beat(t.Context(), fmt.Sprintf("node-%02d", i), time.Minute); err != nil {
+		if _, err := f.store.Beat(t.Context(), series.Beat{Node: fmt.Sprintf("node-%02d", i), TTL: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 	}

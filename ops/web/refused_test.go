@@ -39,7 +39,7 @@ func (pl *plane) logged(t *testing.T) *bytes.Buffer {
 func TestRefusedActionsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := newPlane(t, "")
-		if _, err := pl.store.Beat(t.Context(), "web-1", time.Hour); err != nil {
+		if _, err := pl.store.Beat(t.Context(), series.Beat{Node: "web-1", TTL: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		log := pl.logged(t)

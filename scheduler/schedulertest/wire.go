@@ -3,7 +3,6 @@ package schedulertest
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
@@ -151,8 +150,8 @@ func (w *wire) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	return request(ctx, w, func() ([]driver.ClockReading, error) { return w.Store.Now(ctx) })
 }
 
-func (w *wire) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
-	return request(ctx, w, func() (series.BeatAnswer, error) { return w.Store.Beat(ctx, node, ttl) })
+func (w *wire) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
+	return request(ctx, w, func() (series.BeatAnswer, error) { return w.Store.Beat(ctx, b) })
 }
 
 func (w *wire) Leave(ctx context.Context, node string) error {

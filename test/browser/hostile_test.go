@@ -129,7 +129,7 @@ func write(t *testing.T, store *memlock.Store, name, text string, tick int64) {
 	t.Helper()
 	ctx, front := t.Context(), series.FrontOf(store)
 	opened := front.Open(ctx, []series.OpenRequest{{Key: name, Node: name, Revision: "r", Spec: "@yearly", Zone: "UTC", Begin: tick - 1000}})[0]
-	_, silent := store.Beat(ctx, name, time.Hour)
+	_, silent := store.Beat(ctx, series.Beat{Node: name, TTL: time.Hour})
 	c := series.Claim{Key: name, Owner: name + "/1", Number: tick, After: opened.Mark, TTL: time.Hour, Deadline: time.Hour, Attempts: 1, Latest: tick + time.Hour.Milliseconds(), Revision: "r"}
 	failed := front.Claim(ctx, []series.Claim{c})[0]
 	end := series.EndRequest{RunRef: series.RunRef{Key: name, Number: tick, Owner: c.Owner, Fence: failed.Fence}, Outcome: series.OutcomeFailed, Error: series.ErrorText(text)}

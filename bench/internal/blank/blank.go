@@ -93,9 +93,9 @@ func (s *Store) Now(context.Context) ([]driver.ClockReading, error) {
 }
 
 // Beat answers that the node is alone.
-func (s *Store) Beat(ctx context.Context, node string, _ time.Duration) (series.BeatAnswer, error) {
+func (s *Store) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
 	readings, err := s.Now(ctx)
-	return series.BeatAnswer{Nodes: []string{node}, Readings: readings}, err
+	return series.BeatAnswer{Nodes: []string{b.Node}, Readings: readings}, err
 }
 
 // Leave does nothing.

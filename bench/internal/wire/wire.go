@@ -6,7 +6,6 @@ import (
 	"context"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -125,6 +124,6 @@ func (s Store) Open(ctx context.Context, os []series.OpenRequest) []series.Serie
 }
 
 // Beat marks its request as a beat.
-func (s Store) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
-	return s.Store.Beat(mark(ctx, Beat), node, ttl)
+func (s Store) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
+	return s.Store.Beat(mark(ctx, Beat), b)
 }

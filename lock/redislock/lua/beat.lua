@@ -2,7 +2,9 @@
 --
 -- KEYS[1]  the nodes
 -- KEYS[2]  the store's µs at which a node came last
--- ARGV     node, ms for which it is alive, or 0 if it leaves, and the version of the list that it has
+-- KEYS[3]  how many ms the clock of each node is ahead of the store's, only for display
+-- ARGV     node, ms for which it is alive, or 0 if it leaves, the version of the list that it has, and how
+--          many ms its clock is ahead
 -- returns  {the store's µs, its process, the version of the list, then the nodes unless the node has that
 --          version}; 1 if the node leaves
 
@@ -18,7 +20,10 @@ local MOST = 10000 -- how many nodes are kept
 local DROP = 500   -- how many nodes one step deletes
 
 local function drop(names)
-  if #names > 0 then call('ZREM', KEYS[1], unpack(names)) end
+  if #names > 0 then
+    call('ZREM', KEYS[1], unpack(names))
+    redis.pcall('HDEL', KEYS[3], unpack(names))
+  end
   return #names
 end
 
@@ -55,6 +60,13 @@ local function version()
   return call('ZCOUNT', KEYS[1], '(' .. int(ms), int(ms + DAY)) .. '.' .. int(came())
 end
 
+-- runs records how many ms the node's clock is ahead: only a change is written.
+local function runs()
+  if call('HMGET', KEYS[3], ARGV[1])[1] ~= ARGV[4] then call('HSET', KEYS[3], ARGV[1], ARGV[4]) end
+  call('PEXPIRE', KEYS[3], 2 * DAY)
+end
+
+if not pcall(runs) then call('DEL', KEYS[3]) end -- it has another type, and comes back with the next beat
 local before = call('ZSCORE', KEYS[1], ARGV[1])
 call('ZADD', KEYS[1], int(ms + ARGV[2]), ARGV[1])
 call('PEXPIRE', KEYS[1], 2 * DAY)

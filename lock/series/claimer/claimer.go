@@ -20,7 +20,6 @@ type Claimer struct {
 	store       series.Front
 	partitioned series.Partitioned // the store, if it is one
 	owners      *renew.Owners
-	floors      renew.FenceFloors
 	keeper      *renew.Keeper[series.RunRef]
 }
 
@@ -63,7 +62,8 @@ func New(d driver.Driver, node string) *Claimer {
 // is repeated after doubt.
 func (c *Claimer) Owner() string { return c.owners.Next() }
 
-// Claim sends all claims in one batch, once, and returns the answers in the same order. The leases'
+// Claim sends all claims in one batch, once, and returns the answers in the same order. A fence that it
+// returns is at most a day ahead of the store's clock: later claims of the key may name it. The leases'
 // contexts carry ctx's values and do not end with ctx. A lease whose answer took too long has ended
 // already: end its run as series.RunUnstarted. A store without series answers every claim with
 // driver.ErrUnsupported.
@@ -78,9 +78,6 @@ func (c *Claimer) Claim(ctx context.Context, cs []series.Claim) []Claimed {
 // with doubt if ctx ends first. ClaimThen returns when the driver does, which after doubt may be
 // never.
 func (c *Claimer) ClaimThen(ctx context.Context, cs []series.Claim, then func([]Claimed)) {
-	for i := range cs {
-		cs[i].Fence = max(cs[i].Fence, c.floors.Of(cs[i].Key))
-	}
 	sent := time.Now()
 	first := context.AfterFunc(ctx, func() {
 		doubt := make([]Claimed, len(cs))
@@ -105,11 +102,10 @@ func (c *Claimer) keep(base context.Context, cs []series.Claim, answers []series
 		if a.Kind != series.KindGranted {
 			continue
 		}
-		if err := driver.CheckFence(highest(a), a.Now*1000+999); err != nil {
+		if err := driver.CheckFence(a.Highest(), a.Now*1000+999); err != nil {
 			*a = series.Answer{Err: fmt.Errorf("lock: claim %q: %w", q.Key, err)}
 			continue
 		}
-		c.floors.Raise(q.Key, highest(a))
 		ref := series.RunRef{Key: q.Key, Number: q.Number, Owner: q.Owner, Fence: a.Fence, TTL: q.TTL, Replicas: q.Replicas, Shards: a.Of}
 		begin := func(left time.Duration) *Lease {
 			s := new(Lease)
@@ -127,15 +123,6 @@ func (c *Claimer) keep(base context.Context, cs []series.Claim, answers []series
 	}
 	c.keeper.Add(c.keeper.Now(), leases...)
 	return all
-}
-
-// highest returns the highest fence that an answer grants.
-func highest(a *series.Answer) int64 {
-	fence := a.Fence
-	for i := range a.Shards {
-		fence = max(fence, a.Shards[i].Fence)
-	}
-	return fence
 }
 
 // RenewNow renews the leases on a series at once, so that their holders learn of a cancel before the

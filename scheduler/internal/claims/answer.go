@@ -83,6 +83,9 @@ func (c *Claims) learn(p *Pending, a *series.Answer, now int64) {
 	}
 	delete(c.fenced, e)
 	e.mark = max(e.mark, a.Mark)
+	if a.Kind == series.KindGranted {
+		e.fence = max(e.fence, a.Highest())
+	}
 }
 
 // learnDoubt records the reason why a claim has no answer.

@@ -58,6 +58,7 @@ type entry struct {
 	unanswered uint8        // number of claims whose requests were not answered
 	ending     atomic.Int32 // see job.Run
 	mark       int64        // the highest mark seen
+	fence      int64        // the highest fence granted to this node: the floor of the next one
 	since      int64        // when the spec came into force, as returned when this node first opened the job
 	latest     *Pending     // claim of the tick handed out last, while it has no verdict
 	chain      *Pending     // claim of the next missed tick, while missed ticks run one after the other

@@ -144,7 +144,7 @@ func (c *Claims) Send(p *Pending, owner func() string, now int64) series.Claim {
 		Key: p.job.Name, Owner: p.owner, Number: p.tick, After: p.after, Between: p.between, From: p.from,
 		TTL: r.LeaseOf(interval), Deadline: deadline, Late: late, Attempts: r.Attempts, Rerun: r.Rerun,
 		Window: r.Window, Overlap: r.Overlap, Backlog: p.purpose == forBacklog,
-		Latest: now + c.cfg.Timeout.Milliseconds(), Revision: c.cfg.Revisions.Of(p.job.Spec, now), Replicas: r.Replicas,
+		Latest: now + c.cfg.Timeout.Milliseconds(), Fence: p.e.fence, Revision: c.cfg.Revisions.Of(p.job.Spec, now), Replicas: r.Replicas,
 	}
 	if p.purpose == forProbe {
 		q.Next = p.e.Due()

@@ -111,7 +111,7 @@ func (h *Heart) Beat(ctx context.Context) (joined bool) {
 	h.next = next
 	whole := context.WithoutCancel(ctx)                                                                    // a request that is cut short may reach the store after Leave, and list the node again
 	a, err := wait.CallWithin(whole, h.cfg.Timeout, func(ctx context.Context) (series.BeatAnswer, error) { // the call may outlive this method
-		return h.cfg.Store.Beat(ctx, h.cfg.Node, next+ttl-Every)
+		return h.cfg.Store.Beat(ctx, series.Beat{Node: h.cfg.Node, TTL: next + ttl - Every, Ahead: h.Offset()})
 	})
 	if ctx.Err() != nil {
 		return false // the node stops

@@ -52,7 +52,7 @@ func (s *server) set(change func(s *server)) {
 	change(s)
 }
 
-func (s *server) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
+func (s *server) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
 	s.mu.Lock()
 	fault, answer, process := s.fault, s.answer, s.process[0]
 	s.mu.Unlock()
@@ -64,11 +64,11 @@ func (s *server) Beat(ctx context.Context, node string, ttl time.Duration) (seri
 		case <-answer:
 		case <-ctx.Done():
 			late := context.WithoutCancel(ctx) // the server has the request
-			time.AfterFunc(3*time.Second, func() { _, _ = s.Store.Beat(late, node, ttl) })
+			time.AfterFunc(3*time.Second, func() { _, _ = s.Store.Beat(late, b) })
 			return series.BeatAnswer{}, ctx.Err()
 		}
 	}
-	a, err := s.Store.Beat(ctx, node, ttl)
+	a, err := s.Store.Beat(ctx, b)
 	for i := range a.Readings {
 		a.Readings[i].Process, a.Readings[i].Server = process, "server"
 	}

@@ -117,9 +117,9 @@ func (s *Store) Now(ctx context.Context) ([]driver.ClockReading, error) {
 }
 
 // Beat implements [series.Membership].
-func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
+func (s *Store) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
 	began := time.Now()
-	a, err := s.Driver.Beat(ctx, node, ttl)
+	a, err := s.Driver.Beat(ctx, b)
 	s.counts.noteOne(Beat, began, err)
 	return a, err
 }

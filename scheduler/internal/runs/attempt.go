@@ -80,17 +80,17 @@ func (a *Attempt) Cause() error { return context.Cause(a.Lease.Context()) }
 
 // execute runs the job's function and ends the lease.
 func (a *Attempt) execute() {
-	began := a.begin()
+	begins := a.begin()
 	a.runs.starting.Add(-1)
-	if !began {
-		a.complete(series.EndRequest{State: series.RunUnstarted, Outcome: series.OutcomeUnstarted})
+	if !begins {
+		a.complete(series.RunUnstarted, series.OutcomeUnstarted, "")
 		return
 	}
 	a.runs.cfg.Events.RunStarted(a)
-	at := time.Now()
+	began := time.Now()
 	f := goexit
-	defer func() { a.finish(at, f) }() // deferred, because after a Goexit in the function only deferred calls run
-	f = a.call()
+	defer func() { a.finish(began, f) }() // deferred, because after a Goexit in the function only deferred calls run
+	f = a.call(began)
 }
 
 // begin checks the lease a last time: no run starts with a lease that cannot be trusted. A claim
@@ -101,7 +101,7 @@ func (a *Attempt) begin() bool {
 }
 
 // call does the work, and repeats it after an error as the job's rules say.
-func (a *Attempt) call() (f *Failure) {
+func (a *Attempt) call(began time.Time) (f *Failure) {
 	rules := a.Job.Rules
 	ctx := a.Lease.Context()
 	if rules.Timeout > 0 {
@@ -110,7 +110,7 @@ func (a *Attempt) call() (f *Failure) {
 		ctx = limited
 		defer context.AfterFunc(ctx, func() { a.Lease.Cancel(context.Cause(ctx)) })()
 	}
-	work, began := a.runs.cfg.Work(a), time.Now()
+	work := a.runs.cfg.Work(a)
 	f = goexit // unless a try returns
 	defer func() { work.Ended(a.failedShard(f)) }()
 	pauses := wait.Backoff{First: rules.Retry.Wait, Longest: rules.Retry.Max}
@@ -184,9 +184,9 @@ func (a *Attempt) finish(began time.Time, f *Failure) {
 	case outcome == series.OutcomeLost && f != nil && !f.skipped:
 		a.abandon()
 	case outcome == series.OutcomeInterrupted && a.Job.Rules.GiveBack:
-		a.complete(series.EndRequest{State: series.RunGivenBack, Outcome: outcome, Error: f.Text()})
+		a.complete(series.RunGivenBack, outcome, f.Text())
 	default:
-		a.complete(series.EndRequest{State: series.RunDone, Outcome: outcome, OK: a.succeeded(outcome), Error: f.Text()})
+		a.complete(series.RunDone, outcome, f.Text())
 	}
 }
 
@@ -220,11 +220,14 @@ func (a *Attempt) outcome(f *Failure) string {
 
 // failedShard reports whether the attempt was a shard that failed, and not one that others take over or an operator ended.
 func (a *Attempt) failedShard(f *Failure) bool {
+	if !a.Sharded() {
+		return false
+	}
 	switch a.outcome(f) {
 	case series.OutcomeOK, series.OutcomeSkipped, series.OutcomeLost, series.OutcomeCancelled, series.OutcomeInterrupted:
 		return false
 	}
-	return a.Sharded()
+	return true
 }
 
 // lost reports whether the lease is lost, even if another cause ended its context first.

@@ -12,9 +12,9 @@ const (
 	lateEnd    = 5 * time.Second // how long an end is repeated after the life of the node
 )
 
-// complete frees the slot, ends the lease, and queues the end e. Ticks that are about to start go
+// complete frees the slot, ends the lease, and queues its end. Ticks that are about to start go
 // first: while there are many of them, ends wait.
-func (a *Attempt) complete(e series.EndRequest) {
+func (a *Attempt) complete(state series.RunState, outcome, text string) {
 	r := a.runs
 	a.Ending.Add(1)
 	hold := r.starting.Load() > manyStarts && !r.drains() && a.Lease.Context().Err() == nil
@@ -23,8 +23,8 @@ func (a *Attempt) complete(e series.EndRequest) {
 		a.Ended(series.EndAnswer{Ended: true})
 		return
 	}
-	e.RunRef = a.Lease.Ref
-	r.ends.add(a.endingLife(), int(a.Job.Partition), e, a, hold)
+	e := series.EndRequest{RunRef: a.Lease.Ref, State: state, Outcome: outcome, OK: a.succeeded(outcome), Error: text}
+	r.ends.add(a.endingLife(), int(a.Job.Partition), &e, a, hold)
 }
 
 // endingLife bounds the time in which the end is repeated: the life of the node, plus a while if

@@ -40,7 +40,7 @@ type partitionEnds struct {
 	no int
 
 	mu       sync.Mutex
-	fresh    batch     // not sent yet
+	fresh    []*batch  // not sent yet; each but the last is full
 	departs  time.Time // when fresh is sent at the latest; zero: no timer is set for it
 	requests int       // requests with fresh ends in flight
 	doubt    batch     // ends that were sent and not answered
@@ -49,7 +49,8 @@ type partitionEnds struct {
 	repeats  bool      // a repeat is in flight, or its timer is set
 }
 
-// A batch is a batch of ends. The requests lie together, as they are sent.
+// A batch is a batch of ends. The requests lie together, as they are sent. Fresh ends gather in full
+// batches, because one slice for all would be copied again and again while many ticks start.
 type batch struct {
 	requests []series.EndRequest
 	ends     []end
@@ -85,8 +86,9 @@ var repeatPauses = wait.Backoff{First: 20 * time.Millisecond, Longest: 250 * tim
 // earlier request settled the run.
 var errAskedAgain = errors.New("scheduler: the run was settled, by this end or before it")
 
-func (b *batch) add(e series.EndRequest, to end) {
-	b.requests, b.ends = append(b.requests, e), append(b.ends, to)
+func (b *batch) add(e *series.EndRequest, to end) {
+	b.requests, b.ends = append(b.requests, series.EndRequest{}), append(b.ends, to)
+	b.requests[len(b.requests)-1] = *e
 }
 
 // cut removes and returns the first ends of a batch, up to most of them.
@@ -113,7 +115,7 @@ func (e *ends) of(partition int) *partitionEnds {
 }
 
 // add queues an end. If hold is set it waits longer for other ends, so that starts go first.
-func (e *ends) add(ctx context.Context, partition int, r series.EndRequest, to addressee, hold bool) {
+func (e *ends) add(ctx context.Context, partition int, r *series.EndRequest, to addressee, hold bool) {
 	r.Error = series.ErrorText(r.Error)
 	e.of(partition).add(r, end{ctx: ctx, to: to}, hold)
 }
@@ -131,10 +133,10 @@ func (e *ends) flush() {
 	}
 }
 
-func (s *partitionEnds) add(r series.EndRequest, to end, hold bool) {
+func (s *partitionEnds) add(r *series.EndRequest, to end, hold bool) {
 	s.mu.Lock()
-	s.fresh.add(r, to)
-	full := !hold && len(s.fresh.requests) >= maxBatch
+	s.addFresh(r, to)
+	full := !hold && len(s.fresh[0].requests) == maxBatch
 	wait := gather
 	if hold {
 		wait = holdTime
@@ -149,15 +151,28 @@ func (s *partitionEnds) add(r series.EndRequest, to end, hold bool) {
 	}
 }
 
+// addFresh adds a fresh end. A batch behind a full one gets its room at once. The caller holds the mutex.
+func (s *partitionEnds) addFresh(r *series.EndRequest, to end) {
+	last := len(s.fresh) - 1
+	switch {
+	case last < 0:
+		s.fresh = append(s.fresh, &batch{})
+	case len(s.fresh[last].requests) == maxBatch:
+		s.fresh = append(s.fresh, &batch{make([]series.EndRequest, 0, maxBatch), make([]end, 0, maxBatch)})
+	}
+	s.fresh[len(s.fresh)-1].add(r, to)
+}
+
 // depart sends the fresh ends, up to the limit of requests in flight. The rest is sent when one of
 // these requests returns.
 func (s *partitionEnds) depart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.departs = time.Time{}
-	for len(s.fresh.requests) > 0 && s.requests < maxRequests {
+	for len(s.fresh) > 0 && s.requests < maxRequests {
 		s.requests++
-		b := s.fresh.cut(maxBatch)
+		b := s.fresh[0]
+		s.fresh[0], s.fresh = nil, s.fresh[1:]
 		go s.send(b, func(bool) { s.returned() })
 	}
 }
@@ -165,7 +180,7 @@ func (s *partitionEnds) depart() {
 // returned records the return of a request with fresh ends, and sends the ends that waited for it.
 func (s *partitionEnds) returned() {
 	s.mu.Lock()
-	waited := s.requests == maxRequests && len(s.fresh.requests) > 0
+	waited := s.requests == maxRequests && len(s.fresh) > 0
 	s.requests--
 	s.mu.Unlock()
 	if waited {
@@ -207,7 +222,7 @@ func (s *partitionEnds) distribute(b *batch, answers []series.EndAnswer) bool {
 				e.to.Refused()
 			}
 			e.asked = true
-			again.add(b.requests[i], *e)
+			again.add(&b.requests[i], *e)
 			continue
 		}
 		if a.Err == nil && !a.Ended && e.asked {

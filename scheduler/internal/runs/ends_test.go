@@ -52,8 +52,8 @@ type answers chan series.EndAnswer
 func (a answers) Ended(e series.EndAnswer) { a <- e }
 func (answers) Refused()                   {}
 
-func done(run series.RunRef) series.EndRequest {
-	return series.EndRequest{RunRef: run, State: series.RunDone, Outcome: series.OutcomeOK, OK: true}
+func done(run series.RunRef) *series.EndRequest {
+	return &series.EndRequest{RunRef: run, State: series.RunDone, Outcome: series.OutcomeOK, OK: true}
 }
 
 // An outage is a store that ends do not reach, or that answers them late.

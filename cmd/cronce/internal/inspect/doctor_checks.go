@@ -31,6 +31,7 @@ const (
 	maxMarks    = 10 // the most jobs that are named; the rest is counted
 	stateBatch  = 200
 	letRead     = "let the user read the keys of the namespace"
+	syncClocks  = "synchronise both with NTP; ticks follow the server's clock, so nothing runs twice or is missed by this"
 	howToRewind = "wait until the server's clock has caught up, or rewind: stop all nodes of the namespace, delete the job's state and journal, " +
 		"start the nodes (docs/redis.md)"
 )
@@ -104,7 +105,7 @@ func clockOf(server string, r driver.ClockReading) driver.Finding {
 	}
 	if offset.Abs() > clockWarn {
 		f.Level = driver.LevelWarn
-		f.Fix = "synchronise both with NTP; ticks follow the server's clock, so nothing runs twice or is missed by this"
+		f.Fix = syncClocks
 	}
 	return f
 }

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock/driver"
@@ -33,7 +34,7 @@ func (s inspector) nodes(ctx context.Context, d *diagnosis) {
 		living = driver.Finding{Topic: topicNodes}
 		living.Text = fmt.Sprintf("%d live: %s", n, terminal.Names(f.Names(), maxNamed))
 	}
-	all := []driver.Finding{living}
+	all := append([]driver.Finding{living}, clocksOf(f)...)
 	gone := f.Gone()
 	for i := range gone[:min(len(gone), maxNamed)] {
 		all = append(all, driver.Finding{Topic: topicNodes, Text: ops.Departure(&gone[i])})
@@ -42,4 +43,16 @@ func (s inspector) nodes(ctx context.Context, d *diagnosis) {
 		all = append(all, driver.Finding{Topic: topicNodes, Text: fmt.Sprintf("and %d more went within a day", more)})
 	}
 	d.add(all...)
+}
+
+// clocksOf reports live nodes whose clocks were off at their last heartbeats.
+func clocksOf(f *ops.NodeList) (all []driver.Finding) {
+	for i := range f.Members {
+		m := &f.Members[i]
+		if offset := time.Duration(m.Ahead) * time.Millisecond; m.Alive(f.Now) && offset.Abs() > clockWarn && len(all) < maxNamed {
+			all = append(all, driver.Finding{Level: driver.LevelWarn, Topic: topicClock, Fix: syncClocks,
+				Text: fmt.Sprintf("the clock of %s is %s %s the server's", m.Node, shortly(offset.Abs()), aheadOf(offset))})
+		}
+	}
+	return all
 }

@@ -17,7 +17,7 @@ func nodesCommand() *cobra.Command {
 		Use:   "nodes",
 		Short: "List the live nodes, and the nodes that left in the last 24 hours",
 		Long: "List the live nodes, with their runs, and the nodes that left (drained) or fell silent (killed, or cut off from the\n" +
-			"store) in the last 24 hours.\n\n" +
+			"store) in the last 24 hours. CLOCK OFF is how far a node's clock was off the store's at its last heartbeat.\n\n" +
 			"Exit code 1: no node is alive; 4: the store does not answer, or the list of nodes cannot be read.",
 		Example: "  cronce status nodes\n  cronce status nodes --gone -o json",
 		Args:    cobra.NoArgs,
@@ -50,9 +50,9 @@ func nodesListing(ctx context.Context, s *clients.Store, now *ops.Snapshot, gone
 	}
 	l.value = map[string]any{"items": nodes, "as_of": now.AsOf}
 	l.table = func(bool) row {
-		rows := row{{"STATE", "NODE", "RUNS", "LAST SEEN, UTC"}}
+		rows := row{{"STATE", "NODE", "RUNS", "CLOCK OFF", "LAST SEEN, UTC"}}
 		for _, n := range nodes {
-			rows = append(rows, []any{n.State, n.Name, len(n.Alive), ops.Clock(n.Seen, now.AsOf)})
+			rows = append(rows, []any{n.State, n.Name, len(n.Alive), n.Clock(), ops.Clock(n.Seen, now.AsOf)})
 		}
 		return rows
 	}

@@ -1,0 +1,86 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock/series"
+)
+
+// A journal that was read before is read from its last lines, and is what a reading of the whole would give.
+func TestContinued(t *testing.T) {
+	journal := func(lines string) (j series.Journal) {
+		for i, text := range strings.Split(lines, "") {
+			if text != "?" {
+				j.Lines = append(j.Lines, series.Line{At: int64(i + 1), Node: text})
+			} else {
+				j.Lines = append(j.Lines, series.UnreadableLine(text))
+			}
+		}
+		return j
+	}
+	for _, c := range []struct{ before, store, want string }{
+		{"abcd", "abcd", "abcd"},
+		{"abcd", "abcde", "abcde"},
+		{"abcde", "abcdE", "abcdE"},          // the newest line has grown
+		{"abcdefgh", "abcdEfgh", "abcdEfgh"}, // no such thing is written: but then all are read
+		{"abcdefgh", "abcdef", "abcdef"},     // a failover has lost the last ones
+		{"abcdefgh", "abcdeXYZ", "abcdeXYZ"}, // and others came
+		{"abcd", "abcdefghi", "abcdefghi"},   // more came than are read first
+		{"abcdefgh", "ABCDEFGH", "ABCDEFGH"}, // another job of this name
+		{"a?cdefgh", "a?cdefghi", "a?cdefghi"},
+		{"abcdefgh", "abcdef?h", "abcdef?h"},
+	} {
+		before, store := journal(c.before), journal(c.store)
+		tail := store
+		tail.Lines = store.Lines[max(0, len(store.Lines)-tailLines):]
+		got, ok := continued(&before, tail)
+		if !ok {
+			got = store
+		}
+		if text := fmt.Sprint(got.Lines); text != fmt.Sprint(journal(c.want).Lines) {
+			t.Errorf("%s, then %s: %s", c.before, c.store, text)
+		}
+	}
+}
+
+// A linedStore keeps how many lines each journal was asked for.
+type linedStore struct {
+	*flakyStore
+	mu    sync.Mutex
+	asked []int
+}
+
+func (s *linedStore) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, n)
+	return s.flakyStore.Journal(ctx, key, n)
+}
+
+// Of a job that was read before, a refresh reads its last lines alone.
+func TestLastLinesAreRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &linedStore{flakyStore: opened(t, "report")}
+		p := newProjection(s)
+		for i := range 30 {
+			time.Sleep(5 * time.Second)
+			s.decide(t, "report", series.OutcomeOK)
+			now := p.Refresh(t.Context()).Job("report")
+			if want := min(i+2, mostLines); len(now.Journal.Lines) != want {
+				t.Fatalf("after %d ticks %d lines are in memory, want %d", i+1, len(now.Journal.Lines), want)
+			}
+		}
+		for _, n := range s.asked[len(s.asked)-20:] {
+			if n != tailLines {
+				t.Errorf("a refresh asks for %d lines: %v", n, s.asked)
+				break
+			}
+		}
+	})
+}
