@@ -46,8 +46,8 @@ func (s *twin) same(op string, request, redis, memory any) {
 	}
 }
 
-// early reports whether two answers about a run with shards differ only in when the asker may ask again: Redis does not look at each
-// shard, and may say too early that one of them may be over, or when none has a lease.
+// early reports whether two answers about a run with shards differ only in when the asker may ask again: Redis does not read each
+// shard, and may name an instant at which none is over yet.
 func early(redis, memory any) bool {
 	a, _ := redis.(series.Answer)
 	b, _ := memory.(series.Answer)
@@ -120,7 +120,7 @@ func (s *twin) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*
 	return as, err
 }
 
-// seen returns the fields that each answer to a look has.
+// seen returns the fields that each answer to a peek has.
 func seen(a *series.Answer) *series.Answer {
 	if a == nil {
 		return nil
