@@ -84,15 +84,20 @@ func drawStorm(t testing.TB, seed uint64, open func(*world) store) *storm {
 	s.slots = []int{-1, 2, 4}[s.n(3)]
 	s.setup = func(_ int, cfg *scheduler.Config) { cfg.Concurrency = s.slots }
 	s.slack = 5 * time.Minute
-	switch seed % 5 {
-	case 3:
-		s.strange = clockStepped
-	case 4:
-		s.strange = storeForgot
-	}
+	s.strange = strangenessOf(seed)
 	s.silent = seed%4 == 2 // logs hang
 	s.strikes = s.strike
 	return s
+}
+
+func strangenessOf(seed uint64) strangeness {
+	switch seed % 5 {
+	case 3:
+		return clockStepped
+	case 4:
+		return storeForgot
+	}
+	return nothingStrange
 }
 
 // begin starts the first nodes.

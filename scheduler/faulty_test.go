@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -134,8 +135,8 @@ func (w *wire) next(op string, keys ...string) fault {
 
 // refuses reports whether a store in memory refuses a request while it is full. Redis decides it itself.
 func (c *world) refuses(op string) bool {
-	_, own := c.store.(redisStore)
-	return !own && (op == "open" || op == "claim" || op == "beat" || op == "keep")
+	_, own := c.store.(*memlock.Store)
+	return own && (op == "open" || op == "claim" || op == "beat" || op == "keep")
 }
 
 // through sends one request. It travels on even if the caller no longer waits for the answer, so

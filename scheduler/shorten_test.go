@@ -79,7 +79,10 @@ func playing(t *testing.T, seed uint64, without map[int]bool) (p playback) {
 	synctest.Test(t, func(t *testing.T) {
 		r.TB = t
 		open, d := inMemory, 30*time.Minute
-		if seed%3 == 1 {
+		switch {
+		case seed%3 == 1 && strangenessOf(seed) == nothingStrange: // Redis alone forgets the latest seconds, and lists uses of a spec in another order when its clock steps back
+			open, d = inBoth, 5*time.Minute
+		case seed%3 == 1:
 			open, d = inRedis, 8*time.Minute // a script takes as long as many requests to memory
 		}
 		s = newSimulation(r, seed, open)

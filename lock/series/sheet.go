@@ -205,7 +205,7 @@ func (s *State) describe(a Answer, ms int64, c *Claim, r *Run) Answer {
 		end := h.Until
 		switch {
 		case h.alive(ms):
-		case !s.belongs(i, c) && h.Attempt == 0 && !h.settled() && !s.bars(r) && mayRunShard(h, r, c, ms):
+		case !s.belongs(i, c) && h.Attempt == 0 && !h.settled() && !s.barsAt(r, ms) && mayRunShard(h, r, c, ms):
 			end = r.Until + 1
 		default:
 			continue
@@ -230,7 +230,7 @@ func (s *State) startableShards(ms int64, c *Claim, r *Run) (n int) {
 // mayStart reports whether a shard may be granted to the caller's node: it is free, or over and may have another attempt.
 func (s *State) mayStart(i int, r *Run, c *Claim, ms int64) bool {
 	h := &s.Sheet.Shards[i]
-	return s.belongs(i, c) && !h.settled() && !h.alive(ms) && !s.bars(r) && mayRunShard(h, r, c, ms)
+	return s.belongs(i, c) && !h.settled() && !h.alive(ms) && !s.barsAt(r, ms) && mayRunShard(h, r, c, ms)
 }
 
 // belongs reports whether a shard may run on the caller's node.

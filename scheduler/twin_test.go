@@ -1,0 +1,163 @@
+package scheduler_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// A twin is a store in Redis that wants each answer about series to be that of a store in memory, which gets the same requests at the
+// same instants. The two have no code in common that decides: a mistake in one of them is a difference, even if no run shows it.
+type twin struct {
+	redisStore
+	t      testing.TB
+	memory *memlock.Store
+	turn   chan struct{} // holds one value while a request is made of both
+}
+
+func inBoth(c *world) store {
+	return &twin{inRedis(c).(redisStore), c.t, inMemory(c).(*memlock.Store), make(chan struct{}, 1)}
+}
+
+// both makes a request of Redis, and of the memory those parts of it that Redis has answered.
+func both[Q, A any](s *twin, op string, all []Q, first, second func([]Q) []A, failed func(A) error) []A {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	answers := first(all)
+	for i := range all {
+		if failed(answers[i]) != nil {
+			continue // Redis refused it, and did nothing
+		}
+		other := second(all[i : i+1])[0]
+		s.same(op, all[i], answers[i], other)
+	}
+	return answers
+}
+
+// same wants two answers to a request to be equal.
+func (s *twin) same(op string, request, redis, memory any) {
+	s.t.Helper()
+	if a, b := text(redis), text(memory); a != b && !early(redis, memory) {
+		s.t.Errorf("%s %s:\nin Redis  %s\nin memory %s", op, text(request), a, b)
+	}
+}
+
+// early reports whether two answers about a run with shards differ only in when the asker may ask again: Redis does not read each
+// shard, and may name an instant at which none is over yet.
+func early(redis, memory any) bool {
+	a, _ := redis.(series.Answer)
+	b, _ := memory.(series.Answer)
+	if a.Of == 0 || a.Left == 0 || b.Left > 0 && a.Left > b.Left {
+		return false
+	}
+	a.Left = b.Left
+	return text(a) == text(b)
+}
+
+// text is a value in a form in which no slice and an empty one are equal.
+func text(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+func (s *twin) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
+	ctx = context.WithoutCancel(ctx)
+	return both(s, "open", os, func(os []series.OpenRequest) []series.Series { return s.redisStore.Open(ctx, os) },
+		func(os []series.OpenRequest) []series.Series { return s.memory.Open(ctx, os) }, func(a series.Series) error { return a.Err })
+}
+
+func (s *twin) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
+	ctx = context.WithoutCancel(ctx)
+	return both(s, "claim", cs, func(cs []series.Claim) []series.Answer { return s.redisStore.Claim(ctx, cs) },
+		func(cs []series.Claim) []series.Answer { return s.memory.Claim(ctx, cs) }, func(a series.Answer) error { return a.Err })
+}
+
+func (s *twin) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
+	ctx = context.WithoutCancel(ctx)
+	return both(s, "renew", rs, func(rs []series.RunRef) []series.RenewAnswer { return s.redisStore.RenewRuns(ctx, rs) },
+		func(rs []series.RunRef) []series.RenewAnswer { return s.memory.RenewRuns(ctx, rs) }, func(a series.RenewAnswer) error { return a.Err })
+}
+
+func (s *twin) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
+	ctx = context.WithoutCancel(ctx)
+	return both(s, "release", es, func(es []series.EndRequest) []series.EndAnswer { return s.redisStore.ReleaseRuns(ctx, es) },
+		func(es []series.EndRequest) []series.EndAnswer { return s.memory.ReleaseRuns(ctx, es) }, func(a series.EndAnswer) error { return a.Err })
+}
+
+func (s *twin) ReadSeries(ctx context.Context, keys []string) []series.Series {
+	ctx = context.WithoutCancel(ctx)
+	return both(s, "read", keys, func(keys []string) []series.Series { return s.redisStore.ReadSeries(ctx, keys) },
+		func(keys []string) []series.Series { return s.memory.ReadSeries(ctx, keys) }, func(a series.Series) error { return a.Err })
+}
+
+func (s *twin) Control(ctx context.Context, c series.Control) series.ControlAnswer {
+	ctx = context.WithoutCancel(ctx)
+	return both(s, "control", []series.Control{c}, func(cs []series.Control) []series.ControlAnswer {
+		return []series.ControlAnswer{s.redisStore.Control(ctx, cs[0])}
+	},
+		func(cs []series.Control) []series.ControlAnswer {
+			return []series.ControlAnswer{s.memory.Control(ctx, cs[0])}
+		}, func(a series.ControlAnswer) error { return a.Err })[0]
+}
+
+func (s *twin) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*series.Answer, error) {
+	ctx = context.WithoutCancel(ctx)
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	as, err := s.redisStore.Peek(ctx, ps, whole)
+	if other, fault := s.memory.Peek(ctx, ps, whole); err == nil && fault == nil {
+		for i := range ps {
+			s.same("peek", ps[i], seen(as[i]), seen(other[i]))
+		}
+	}
+	return as, err
+}
+
+// seen returns the fields that each answer to a peek has.
+func seen(a *series.Answer) *series.Answer {
+	if a == nil {
+		return nil
+	}
+	return &series.Answer{Kind: a.Kind, Number: a.Number, State: a.State, Mark: a.Mark, Now: a.Now}
+}
+
+func (s *twin) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	j, err := s.redisStore.Journal(ctx, key, n)
+	if other, fault := s.memory.Journal(ctx, key, n); err == nil && fault == nil {
+		s.sameLines(key, j.Lines, other.Lines)
+		s.same("the revisions of", key, j.Revisions, other.Revisions)
+	}
+	return j, err
+}
+
+// sameLines compares two journals, and prints no more than where they part.
+func (s *twin) sameLines(key string, redis, memory []series.Line) {
+	s.t.Helper()
+	for i := range min(len(redis), len(memory)) {
+		if text(redis[i]) != text(memory[i]) {
+			s.same("a line of", key, redis[i], memory[i])
+			return
+		}
+	}
+	if len(redis) != len(memory) {
+		n := min(len(redis), len(memory))
+		s.same("the last lines of", key, slices.Clone(redis[n:]), slices.Clone(memory[n:]))
+	}
+}
+
+// Forget makes both lose all data.
+func (s *twin) Forget() {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	s.redisStore.Forget()
+	s.memory.Forget()
+}
