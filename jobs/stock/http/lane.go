@@ -29,9 +29,14 @@ func (r route) lane() int {
 // A lane has a place for each of its requests that is being served: a value in the channel.
 type lane chan struct{}
 
-// enter gets a place, and reports whether one was free in time. The caller returns the place with
-// leave.
+// enter gets a place, and reports whether one was free in time. A place that is free at once is
+// taken, however long this goroutine has waited for a processor. The caller returns the place with leave.
 func (l lane) enter(ctx context.Context, wait time.Duration) bool {
+	select {
+	case l <- struct{}{}:
+		return true
+	default:
+	}
 	select {
 	case l <- struct{}{}:
 		return true
