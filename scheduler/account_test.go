@@ -66,27 +66,13 @@ func (c *world) checkRuns(j *scheduler.Job) {
 		switch {
 		case c.strange == clockStepped:
 			due = due.Add(-series.Tolerance * time.Millisecond) // the clock may step back while a granted run waits for its tick
-		case j.Jitter > 0 && c.strange < clockStepped:
-			due = r.due(j.Name).Add(-scheduler.MaxLead) // when a claim is sent, and may be granted
+		case j.Jitter > 0 && !c.mixed && c.strange < clockStepped:
+			due = scheduler.DueAt(j, time.UTC, r.Tick).Add(-scheduler.MaxLead) // when a claim is sent, and may be granted
 		}
 		if r.shown.Before(due) && !r.Manual() { // that of a manual run is a number, not an instant
 			c.t.Errorf("%s started %v, due at %v with its jitter, at %v, when the store's clock had not gone beyond %v", j.Name, r.Tick, due, r.began, r.shown)
 		}
 	}
-}
-
-// due returns when its tick was to be claimed, with its jitter: by the earliest of the specs that its node had.
-func (r *run) due(job string) (due time.Time) {
-	for _, h := range r.node.held {
-		i := slices.IndexFunc(h.jobs, func(j scheduler.Job) bool { return j.Name == job })
-		if i < 0 || h.since.After(r.began) {
-			continue
-		}
-		if at := scheduler.DueAt(&h.jobs[i], time.UTC, r.Tick); due.IsZero() || at.Before(due) {
-			due = at
-		}
-	}
-	return due
 }
 
 // forgotten reports whether the store has forgotten the grant of a run.

@@ -55,7 +55,7 @@ func (d *Driver) sendAll(ctx context.Context, patience time.Duration, r request,
 	}
 	// This must come before the caller can release the lease: the release follows these answers.
 	for _, i := range q.to {
-		if q.gives != (lease{}) && b.answers[i].err == errLate {
+		if q.gives != (lease{}) && errors.Is(b.answers[i].err, errLate) {
 			d.nodes[i].expect(q.gives)
 		}
 	}

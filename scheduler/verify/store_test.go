@@ -7,7 +7,6 @@ import (
 
 	"github.com/cronce/cronce/internal/plays"
 	"github.com/cronce/cronce/lock/series"
-	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -108,8 +107,6 @@ func (p policy) of() plays.Policy {
 }
 
 func (p policy) claim(s *store, tick int64) series.Claim { return s.cast.ClaimOf(p.of(), tick) }
-
-func (p policy) schedule() *spec.Schedule { return p.of().Schedule() }
 
 type grant = plays.Grant
 

@@ -28,7 +28,7 @@ func TestWhyAfterFaults(t *testing.T) {
 		w.jobs[j.Name], w.all = j, append(w.all, j)
 	}
 	startNodes(c, 3, proof.Node{Jobs: w.all})
-	c.Warm(w.jobs["fine"])
+	c.Warm(w.all...)
 	ran := w.first("fine", isEnd).Tick
 	skipped := w.skip()
 	cancelled := w.cancel()
