@@ -154,40 +154,19 @@ func TestDrainEndsChains(t *testing.T) {
 	}
 }
 
-// A chain begins behind the ticks of a former spec that may no longer start: they are settled first.
-func TestChainAfterAChange(t *testing.T) {
-	const now = 100_000
-	before, err := spec.Parse("*/4 * * * * *", time.UTC)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, e := New(Config{}), entryOf()
-	if e.Spec, err = spec.Parse("*/10 * * * * *", time.UTC); err != nil {
-		t.Fatal(err)
-	}
-	e.Rules = &job.Rules{Policy: policy.Record{Misfire: policy.All, Deadline: 30 * time.Second}}
-	e.mark, e.since = now-64_000, now-45_000
-	c.changes[e] = &change{former: []job.Former{{Spec: before, Since: now - 90_000, Until: now - 45_000}}}
-	c.chain(e, e.mark, now) // both specs have the tick of 40 s, which may have started until 70 s
-	sent := c.retries.take(now)
-	if len(sent) != 1 || sent[0].tick != now-48_000 || sent[0].former == nil || sent[0].between == 0 {
-		t.Fatalf("sent first: %+v", sent)
-	}
-	c.Answer(sent[0], &series.Answer{Kind: series.KindMissed, Mark: now - 48_000, Now: now}, now)
-	if sent = c.retries.take(now); len(sent) != 1 || sent[0].tick != now-40_000 || sent[0].former != nil {
-		t.Errorf("sent then: %+v", sent)
-	}
-}
+// changedSpec is the time of the tests of a changed spec, in ms.
+const changedSpec = 100_000
 
-// A chain that waits for a claim of a former spec's tick goes on after it, although an opening finds
-// meanwhile that another node has settled all those ticks.
-func TestChainAfterAnotherSettled(t *testing.T) {
-	const now = 100_000
+// chained begins a chain of a job whose spec has changed. Both specs have the tick of 40 s, which may
+// have started until 70 s. It returns the claim that is sent first.
+func chained(t *testing.T) (c *Claims, e *entry, first *Pending) {
+	t.Helper()
+	const now = changedSpec
 	before, err := spec.Parse("*/4 * * * * *", time.UTC)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, e := New(Config{}), entryOf()
+	c, e = New(Config{}), entryOf()
 	if e.Spec, err = spec.Parse("*/10 * * * * *", time.UTC); err != nil {
 		t.Fatal(err)
 	}
@@ -196,13 +175,35 @@ func TestChainAfterAnotherSettled(t *testing.T) {
 	c.changes[e] = &change{former: []job.Former{{Spec: before, Since: now - 90_000, Until: now - 45_000}}}
 	c.chain(e, e.mark, now)
 	sent := c.retries.take(now)
-	if len(sent) != 1 || sent[0].former == nil {
+	if len(sent) != 1 || sent[0].tick != now-48_000 || sent[0].former == nil || sent[0].between == 0 {
 		t.Fatalf("sent first: %+v", sent)
 	}
-	e.mark = now - 45_000
-	c.changed(e, nil, now)
-	c.Answer(sent[0], &series.Answer{Kind: series.KindPassed, Mark: e.mark, Now: now}, now)
-	if sent = c.retries.take(now); len(sent) != 1 || sent[0].tick != now-40_000 || sent[0].former != nil || c.changes[e] != nil {
+	return c, e, sent[0]
+}
+
+// wantChain wants the chain to go on with the first tick of the new spec.
+func wantChain(t *testing.T, c *Claims) {
+	t.Helper()
+	if sent := c.retries.take(changedSpec); len(sent) != 1 || sent[0].tick != changedSpec-40_000 || sent[0].former != nil {
 		t.Errorf("sent then: %+v", sent)
+	}
+}
+
+// A chain begins behind the ticks of a former spec that may no longer start: they are settled first.
+func TestChainAfterAChange(t *testing.T) {
+	c, _, first := chained(t)
+	c.Answer(first, &series.Answer{Kind: series.KindMissed, Mark: changedSpec - 48_000, Now: changedSpec}, changedSpec)
+	wantChain(t, c)
+}
+
+// A chain that waits for a claim of a former spec's tick goes on after it, although an opening finds
+// meanwhile that another node has settled all those ticks.
+func TestChainAfterAnotherSettled(t *testing.T) {
+	c, e, first := chained(t)
+	e.mark = changedSpec - 45_000
+	c.changed(e, nil, changedSpec)
+	c.Answer(first, &series.Answer{Kind: series.KindPassed, Mark: e.mark, Now: changedSpec}, changedSpec)
+	if wantChain(t, c); c.changes[e] != nil {
+		t.Error("the change is still in progress")
 	}
 }
