@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A journal that was read before is read from its last lines, and is what a reading of the whole would give.
+// A journal that was read before is read from its last lines, and equals a reading of the whole.
 func TestContinued(t *testing.T) {
 	journal := func(lines string) (j series.Journal) {
 		for i, text := range strings.Split(lines, "") {

@@ -210,7 +210,7 @@ func (s *storm) strike() {
 	}
 }
 
-// suspend makes a machine stand still. What its process was about to send arrives when the machine goes on.
+// suspend makes a machine stand still. The requests that its process was about to send arrive when the machine goes on.
 func (s *storm) suspend(n *node) {
 	s.fail(n)
 	until := time.Now().Add(s.long(3 * time.Minute))

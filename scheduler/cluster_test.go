@@ -176,7 +176,7 @@ type run struct {
 // plan returns a world that has not been started, for tests that change it first.
 func plan(t *testing.T, jobs ...scheduler.Job) *world { return planOn(t, inMemory, jobs...) }
 
-// planOn is plan with another store. What the store registers with Cleanup happens after the end of the world.
+// planOn is plan with another store. The functions that the store registers with Cleanup run after the end of the world.
 func planOn(t testing.TB, open func(*world) store, jobs ...scheduler.Job) *world {
 	c := &world{t: t, jobs: jobs, runs: map[string][]*run{}, open: map[ledgerKey]*run{}, grants: map[string][]grant{}}
 	c.store = open(c)

@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A twin is a store in Redis that wants each answer about series to be that of a store in memory, which gets the same requests at the
+// A twin is a store in Redis. It wants a store in memory to give the same answers about series: that one gets the same requests at the
 // same instants. The two have no code in common that decides: a mistake in one of them is a difference, even if no run shows it.
 type twin struct {
 	redisStore

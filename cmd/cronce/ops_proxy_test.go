@@ -17,7 +17,7 @@ import (
 )
 
 // signIn is a proxy that knows alice by her password. It adds its token and her address to each request, as
-// docs/operating.md wants it: it removes what the client itself has sent in these headers, and keeps the host.
+// docs/operating.md wants it: it replaces these headers of the client, and keeps the host.
 func signIn(t *testing.T, plane, token string) string {
 	t.Helper()
 	target, err := url.Parse(plane)
@@ -67,8 +67,8 @@ func call(t *testing.T, target string, form url.Values, header ...string) (statu
 	return answer.StatusCode, string(text)
 }
 
-// Alice, whom a proxy has signed in, pauses a job by the form of its page, and the audit names her. Who
-// reaches the plane without the token of the proxy is nobody, whatever the headers say, and the token alone is too.
+// Alice, whom a proxy has signed in, pauses a job by the form of its page, and the audit names her. A
+// request without the token of the proxy has no caller, whatever its headers, and neither has the token alone.
 func TestOpsBehindAProxy(t *testing.T) {
 	t.Parallel()
 	_, store := newRedis(t)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
 )
@@ -255,4 +256,44 @@ func repliesOf(t *testing.T, c redis.UniversalClient) (n int64) {
 		}
 	}
 	return n
+}
+
+// A server that is full keeps the offsets of clocks, and takes those that have changed. A key of another type in
+// their place costs no heartbeat.
+func TestOffsetsOfAFullServer(t *testing.T) {
+	t.Parallel()
+	c := client(t, redisserver.Start(t).Addr())
+	d := newDriver(t, c, redislock.Options{Namespace: "full"})
+	beat := func(node string, ahead time.Duration) {
+		t.Helper()
+		_, err := d.Beat(t.Context(), series.Beat{Node: node, TTL: time.Minute, Ahead: ahead})
+		must(t, err)
+	}
+	want := func(node string, ms int64) {
+		t.Helper()
+		list, err := d.Members(t.Context())
+		must(t, err)
+		for _, m := range list.Members {
+			if m.Node == node && (m.Ahead == nil || *m.Ahead != ms) {
+				t.Errorf("the clock of %s is %v ms ahead, want %d", node, m.Ahead, ms)
+			}
+		}
+	}
+	beat("a", time.Second)
+	beat("b", time.Minute)
+	must(t, c.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	beat("b", 2*time.Minute)
+	want("a", 1000)
+	want("b", 120_000)
+	must(t, c.ConfigSet(t.Context(), "maxmemory", "0").Err())
+	var key string
+	for _, k := range c.Keys(t.Context(), "*").Val() {
+		if strings.HasSuffix(k, ":ahead") {
+			key = k
+		}
+	}
+	must(t, c.Set(t.Context(), key, "no hash", 0).Err())
+	beat("a", 0)
+	beat("a", 3*time.Second)
+	want("a", 3000)
 }

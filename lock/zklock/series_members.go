@@ -110,13 +110,13 @@ func (d *Driver) member(c *zk.Conn, name string, ms int64, tidy bool) (series.Me
 	}
 	m := series.Member{Left: stat.Mtime}
 	if string(data) != left {
-		lives, runs, _ := strings.Cut(string(data), " ")
+		lives, offset, _ := strings.Cut(string(data), " ")
 		ttl, err := strconv.ParseInt(lives, 10, 64)
 		if err != nil || ttl <= 0 || ttl > driver.MaxTTL.Milliseconds() {
 			return series.Member{}, nil
 		}
 		m = series.Member{Until: stat.Mtime + ttl}
-		if ahead, err := strconv.ParseInt(runs, 10, 64); err == nil {
+		if ahead, err := strconv.ParseInt(offset, 10, 64); err == nil {
 			m.Ahead = &ahead
 		}
 	}

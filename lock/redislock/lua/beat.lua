@@ -60,13 +60,17 @@ local function version()
   return call('ZCOUNT', KEYS[1], '(' .. int(ms), int(ms + DAY)) .. '.' .. int(came())
 end
 
--- runs records how many ms the node's clock is ahead: only a change is written.
-local function runs()
-  if call('HMGET', KEYS[3], ARGV[1])[1] ~= ARGV[4] then call('HSET', KEYS[3], ARGV[1], ARGV[4]) end
+-- offset records how many ms the node's clock is ahead: only a change is written. The expiry comes
+-- first, since a server that is full accepts other writes behind it.
+local function offset()
   call('PEXPIRE', KEYS[3], 2 * DAY)
+  if call('HMGET', KEYS[3], ARGV[1])[1] ~= ARGV[4] then
+    call('HSET', KEYS[3], ARGV[1], ARGV[4])
+    call('PEXPIRE', KEYS[3], 2 * DAY)
+  end
 end
 
-if not pcall(runs) then call('DEL', KEYS[3]) end -- it has another type, and comes back with the next beat
+if not pcall(offset) then call('DEL', KEYS[3]) end -- it has another type: the offsets come back with the next beats
 local before = call('ZSCORE', KEYS[1], ARGV[1])
 call('ZADD', KEYS[1], int(ms + ARGV[2]), ARGV[1])
 call('PEXPIRE', KEYS[1], 2 * DAY)
