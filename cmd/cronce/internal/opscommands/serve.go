@@ -39,7 +39,7 @@ func OpsCommand() *cobra.Command {
 		Short: "Serve pages, API and metrics of a namespace",
 		Long: "Serve the data of status, runs and why, as pages for a browser, as JSON below /api/v1, and as\n" +
 			"metrics, until SIGTERM, SIGINT or SIGHUP. It needs the store and no node. Run two of them for availability.\n" +
-			"Callers with the role operator or admin also pause and resume jobs, and cancel runs, there; a viewer reads.\n\n" +
+			"Callers with the role operator or admin also pause, resume, run, cancel, skip and backfill there; a viewer reads.\n\n" +
 			"It denies by default: it listens at ops.address, and answers only callers with a token of ops.tokens_file:\n" +
 			"see cronce ops token new. With --dev it needs no configuration: it listens on this machine alone, and prints an address\n" +
 			"that begins one session, once.",
@@ -233,7 +233,7 @@ func tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new <id>",
 		Short: "Make a token, and print it once",
-		Long: "Make a token for a caller of cronce ops. A viewer reads; an operator, or an admin, also pauses and resumes jobs and cancels runs. The token is printed on standard output, once: only its SHA-256 is\n" +
+		Long: "Make a token for a caller of cronce ops. A viewer reads; an operator, or an admin, also makes changes: pause, resume, run, cancel, skip and backfill. The token is printed on standard output, once: only its SHA-256 is\n" +
 			"kept, in the line on standard error. Append that line to the file of ops.tokens_file.\n\n" +
 			"With --user-header the token is for a proxy that signs people in: a request with it has the rights of the role, and its caller\n" +
 			"is the user whom the header names. The proxy must set the header itself, and remove one that its client sent.",
