@@ -27,6 +27,9 @@ func (r *reader) changed(ctx context.Context, next, last *Snapshot) (changed map
 		changed = make(map[string]bool, len(keys))
 		for _, key := range keys {
 			changed[key] = true
+			if last.Job(key) == nil {
+				r.keysAt = time.Time{} // the list of jobs is out of date
+			}
 		}
 	}
 	if !complete || last.Down != "" || len(last.Jobs) == 0 || next.Nodes.Err() != nil {
@@ -50,11 +53,10 @@ func (r *reader) readPart(ctx context.Context, last *Snapshot, changed map[strin
 	for name := range changed {
 		if last.Job(name) == nil {
 			names = append(names, name)
-			r.keysAt = time.Time{} // the list of jobs is out of date
 		}
 	}
 	return append(states, slices.DeleteFunc(r.o.Store.ReadSeries(ctx, names), func(s series.Series) bool {
-		return s.Mark == 0 && s.Err == nil && last.Job(s.Key) == nil // the store has forgotten it since
+		return forgotten(s) && last.Job(s.Key) == nil // the store has forgotten it since
 	})...)
 }
 

@@ -19,6 +19,7 @@ import (
 type countingStore struct {
 	*flakyStore
 	read  []string
+	lists int // how often the jobs were listed
 	fails error
 	gone  string // a job that cannot be read
 }
@@ -32,6 +33,11 @@ func (s *countingStore) ReadSeries(ctx context.Context, keys []string) []series.
 		}
 	}
 	return all
+}
+
+func (s *countingStore) Keys(ctx context.Context) ([]string, error) {
+	s.lists++
+	return s.flakyStore.Keys(ctx)
 }
 
 func (s *countingStore) ChangedSince(ctx context.Context, since series.Position) ([]string, series.Position, bool, error) {
@@ -93,9 +99,46 @@ func TestOnlyChangedJobsAreRead(t *testing.T) {
 		want("a minute later", append(slices.Clone(all), "new")...)
 		s.Forget()
 		s.spec(t, all[0], "@every 1h", "n1")
-		if s.reads(t, p); len(s.read) < 100 {
-			t.Errorf("after a loss: read %q", s.read)
+		want("after a loss", all[0])
+		if now := p.Peek().Jobs; len(now) != 1 {
+			t.Errorf("after a loss of all but one there are %d jobs", len(now))
 		}
+	})
+}
+
+// While the store names the jobs that are new, the reading of all jobs each minute does not list them: a
+// list costs a store as much as the reading itself. The jobs are listed again when one of them is new or
+// gone, and after ten minutes.
+func TestJobsAreListedSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &countingStore{flakyStore: opened(t, "a", "b")}
+		p := newProjection(s)
+		want := func(when string, lists int, jobs ...string) {
+			t.Helper()
+			time.Sleep(wholeEvery)
+			s.lists = 0
+			if s.reads(t, p); len(s.read) < len(jobs) {
+				t.Errorf("%s: read %q", when, s.read)
+			}
+			var names []string
+			for _, j := range p.Peek().Jobs {
+				names = append(names, j.Name)
+			}
+			if s.lists != lists || !slices.Equal(names, jobs) {
+				t.Errorf("%s: listed %d times, want %d; shown %q, want %q", when, s.lists, lists, names, jobs)
+			}
+		}
+		want("at first", 1, "a", "b")
+		want("a minute later", 0, "a", "b")
+		s.spec(t, "new", "@every 1h", "n1")
+		p.Refresh(t.Context())
+		want("with a new job", 1, "a", "b", "new")
+		s.spec(t, "newer", "@every 1h", "n1")
+		want("with a job that came since the last reading", 1, "a", "b", "new", "newer")
+		for range 10 {
+			want("in the ten minutes after it", 0, "a", "b", "new", "newer")
+		}
+		want("ten minutes later", 1, "a", "b", "new", "newer")
 	})
 }
 

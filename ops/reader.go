@@ -16,6 +16,7 @@ import (
 
 const (
 	keysEvery  = 30 * time.Second // between two readings of the list of jobs
+	keysAnyway = 10 * time.Minute // the same while the store names the jobs that are new: to list them, a store reads all states
 	linesEvery = 5 * time.Minute  // after which a journal is read again although the state has not changed
 	abreast    = 8                // number of journals that are read at once
 	leastLines = 8                // the least number of lines of a journal that are kept
@@ -46,6 +47,9 @@ func (r *reader) read(ctx context.Context, last *Snapshot) *Snapshot {
 			next.wholeAt = time.Now()
 		}
 		states = r.o.Store.ReadSeries(ctx, r.keys)
+		if slices.ContainsFunc(states, forgotten) {
+			r.keysAt = time.Time{} // the list of jobs is out of date
+		}
 	}
 	if err != nil {
 		next.Faults = append(next.Faults, "which nodes live is not known: "+r.explain(err))
@@ -73,7 +77,11 @@ func (r *reader) read(ctx context.Context, last *Snapshot) *Snapshot {
 
 // list reads the list of jobs, unless it was read lately.
 func (r *reader) list(ctx context.Context, next, last *Snapshot) error {
-	if len(r.keys) > 0 && time.Since(r.keysAt) <= keysEvery && last.Down == "" {
+	every := keysEvery
+	if next.planned {
+		every = keysAnyway
+	}
+	if len(r.keys) > 0 && time.Since(r.keysAt) <= every && last.Down == "" {
 		return nil
 	}
 	keys, err := r.o.Store.Keys(ctx)
@@ -85,6 +93,9 @@ func (r *reader) list(ctx context.Context, next, last *Snapshot) error {
 	r.keys, r.keysAt = keys, time.Now()
 	return nil
 }
+
+// forgotten reports whether the store has no state of a job.
+func forgotten(s series.Series) bool { return s.Mark == 0 && s.Err == nil }
 
 // down returns the last snapshot with the state of each job unknown.
 func (r *reader) down(last *Snapshot, err error) *Snapshot {

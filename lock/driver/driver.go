@@ -38,7 +38,8 @@ type Driver interface {
 	// lease is not alive under this owner and fence. If the store knows that the lease was taken,
 	// the error wraps ErrLost and says so: see Forcer.
 	Renew(ctx context.Context, h LeaseRef) (Grant, error)
-	// Release frees the key. It returns ErrLost, and changes nothing, if another owner has the key.
+	// Release frees the key. It returns ErrLost, and changes nothing, if another owner has the key. If
+	// the store knows that this owner freed the key by an earlier request, it may return nil instead.
 	//
 	// If the key is free, Release returns nil if the store knows that this owner freed it, or if
 	// h.Fence is 0; otherwise it returns ErrForgotten, which may also be the answer to the

@@ -11,6 +11,9 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
+// Reserved is how long a key is kept for its next owner.
+const Reserved = reserved
+
 // ClockFrom makes the driver read its clock, in µs, from an expression, in which {clock} stands for
 // the former clock.
 func (d *Driver) ClockFrom(expression string) {

@@ -91,13 +91,49 @@ func fencesGrow(ops []Op) error {
 // An OrderError reports that no order of the requests for a key explains their replies.
 type OrderError struct {
 	Certain bool // false: porcupine ran out of time
+	// The replies up to the first that the longest order does not explain, which is the last one.
+	Until []Op
 }
 
 func (e *OrderError) Error() string {
-	if e.Certain {
-		return "no order of the requests explains their answers"
+	if !e.Certain {
+		return "the time was over before an order was found: this says nothing"
 	}
-	return "the time was over before an order was found: this says nothing"
+	text := "no order of the requests explains their answers, the last of these least of all:"
+	for i := range e.Until {
+		o := &e.Until[i]
+		text += fmt.Sprintf("\n\t%8.3f to %8.3f ms: client %d: %v", ms(o.Call-e.Until[0].Call), ms(o.Return-e.Until[0].Call), o.Client, o)
+	}
+	return text
+}
+
+func ms(ns int64) float64 { return float64(ns) / 1e6 }
+
+// until returns the replies up to the first that the longest order of them leaves out, at most 20.
+func until(info porcupine.LinearizationInfo, ops []Op) []Op {
+	var longest []porcupine.Operation
+	for _, orders := range info.PartialLinearizationsOperations() {
+		for _, order := range orders {
+			if len(order) > len(longest) {
+				longest = order
+			}
+		}
+	}
+	explained := map[*Op]bool{}
+	for _, o := range longest {
+		explained[o.Input.(*Op)] = true
+	}
+	all := make([]*Op, len(ops))
+	for i := range ops {
+		all[i] = &ops[i]
+	}
+	slices.SortFunc(all, func(a, b *Op) int { return cmp.Compare(a.Return, b.Return) })
+	first := slices.IndexFunc(all, func(o *Op) bool { return !explained[o] && o.Outcome != Unknown })
+	var last []Op
+	for _, o := range all[max(first-20, 0) : first+1] {
+		last = append(last, *o)
+	}
+	return last
 }
 
 // Refuted reports whether an error of [Check] proves that the store is not correct. Otherwise the search
@@ -135,6 +171,9 @@ func (l *Limits) check(ops []Op) error {
 		return nil
 	}
 	err := &OrderError{Certain: verdict == porcupine.Illegal}
+	if err.Certain {
+		err.Until = until(info, ops)
+	}
 	if l.Picture == "" {
 		return err
 	}

@@ -248,6 +248,32 @@ func TestForgottenIsFree(t *testing.T) {
 	}
 }
 
+// The repetition of a release whose reply was lost may be answered with success while another owner has
+// the key: the first one freed it. A release that was never sent before may not.
+func TestRepeatedRelease(t *testing.T) {
+	op := func(o history.Op, call int64) history.Op {
+		o.ID, o.Key, o.TTL, o.Call, o.Return = int(call), "k", time.Second, call, call+1
+		return o
+	}
+	first := op(history.Op{Kind: history.Acquire, Owner: "a", Outcome: history.OK, Granted: 1}, 1)
+	lost := op(history.Op{Kind: history.Release, Owner: "a", Fence: 1}, 3)
+	second := op(history.Op{Kind: history.Acquire, Owner: "b", Outcome: history.OK, Granted: 2}, 5)
+	again := op(history.Op{Kind: history.Release, Owner: "a", Fence: 1, Outcome: history.OK}, 7)
+	if err := history.Check([]history.Op{first, lost, second, again}, history.Limits{}); err != nil {
+		t.Errorf("a store that knows of its first release can have answered that: %v", err)
+	}
+	other := again
+	other.Owner = "c"
+	if err := history.Check([]history.Op{first, lost, second, other}, history.Limits{}); !history.Refuted(err) {
+		t.Errorf("no store can have answered that to an owner that never had the key: %v", err)
+	}
+	renewed := op(history.Op{Kind: history.Renew, Owner: "b", Fence: 2, Outcome: history.OK}, 9)
+	twice := op(history.Op{Kind: history.Release, Owner: "b", Fence: 2, Outcome: history.OK}, 11)
+	if err := history.Check([]history.Op{first, lost, second, again, renewed, twice}, history.Limits{}); err != nil {
+		t.Errorf("the repetition changes nothing: %v", err)
+	}
+}
+
 func found(t *testing.T, err error) {
 	t.Helper()
 	if !history.Refuted(err) {

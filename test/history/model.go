@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -14,6 +15,7 @@ type state struct {
 	last  int64  // the highest fence that a client received
 	set   int    // the operation that set the deadline
 	votes bool   // see Limits.Votes
+	freed string // the owners, each between spaces, that freed the key by a release whose reply was lost
 }
 
 // model returns the model of a store with one key.
@@ -43,10 +45,11 @@ func (s state) after(o *Op) []any {
 	return []any{s}
 }
 
-func (s state) free() state { return state{last: s.last, votes: s.votes} }
+func (s state) free() state { return state{last: s.last, votes: s.votes, freed: s.freed} }
 
 func (s state) grant(o *Op) state {
-	return state{owner: o.Owner, fence: o.Granted, last: max(s.last, o.Granted), set: o.ID, votes: s.votes}
+	s.owner, s.fence, s.last, s.set = o.Owner, o.Granted, max(s.last, o.Granted), o.ID
+	return s
 }
 
 func (s state) acquired(o *Op) []any {
@@ -88,7 +91,11 @@ func (s state) renewed(o *Op) []any {
 func (s state) released(o *Op) []any {
 	switch {
 	case o.Outcome == Unknown && s.has(o):
-		return []any{s, s.free()}
+		done := s.free()
+		done.freed += " " + o.Owner + " "
+		return []any{s, done}
+	case o.Outcome == OK && strings.Contains(s.freed, " "+o.Owner+" "): // it repeats its release, and the store still knows that the first one freed the key
+		return []any{s}
 	case o.Outcome == Unknown, o.Outcome == OK && s.owner == "", o.Outcome == Lost && (s.votes || s.owner != "") && !s.has(o):
 		return []any{s}
 	case o.Outcome == Forgotten && (s.votes || s.owner == "") && !s.has(o):
