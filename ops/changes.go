@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -43,16 +42,16 @@ func (r *reader) changed(ctx context.Context, next, last *Snapshot) (changed map
 // has changed: that is read after its journal.
 func (r *reader) readPart(ctx context.Context, last *Snapshot, changed map[string]bool, now int64) (states []series.Series) {
 	var names []string
-	for _, j := range last.Jobs {
-		if changed[j.Name] {
-			states = append(states, series.Series{Key: j.Name})
-		} else if j.due(now) {
-			names = append(names, j.Name)
+	for name := range changed {
+		if last.Job(name) != nil {
+			states = append(states, series.Series{Key: name})
+		} else {
+			names = append(names, name)
 		}
 	}
-	for name := range changed {
-		if last.Job(name) == nil {
-			names = append(names, name)
+	for _, j := range last.Jobs {
+		if j.due(now) && !changed[j.Name] {
+			names = append(names, j.Name)
 		}
 	}
 	return append(states, slices.DeleteFunc(r.o.Store.ReadSeries(ctx, names), func(s series.Series) bool {
@@ -62,20 +61,15 @@ func (r *reader) readPart(ctx context.Context, last *Snapshot, changed map[strin
 
 // merged returns the jobs of the last snapshot with those that were read since, by name.
 func merged(last, read []*Job) []*Job {
-	fresh := make(map[string]*Job, len(read))
+	all := slices.Clone(last)
 	for _, j := range read {
-		fresh[j.Name] = j
-	}
-	all := make([]*Job, 0, len(last)+len(read))
-	for _, j := range last {
-		if f := fresh[j.Name]; f != nil {
-			j = f
-			delete(fresh, j.Name)
+		if i, known := find(last, j.Name); known {
+			all[i] = j
+		} else {
+			all = append(all, j)
 		}
-		all = append(all, j)
 	}
-	if len(fresh) > 0 { // of jobs that are new
-		all = slices.AppendSeq(all, maps.Values(fresh))
+	if len(all) > len(last) {
 		slices.SortFunc(all, byName)
 	}
 	return all

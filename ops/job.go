@@ -22,6 +22,7 @@ type Job struct {
 	counts   []stateCount   // of Runs by their states; nil: one is a range, or may change by the time alone
 	excepted excepted       // the exceptions among Runs
 	older    older          // exceptions that are older than Runs
+	next     tickAfter      // of Schedule
 
 	Fault    string // why State is Unknown
 	Series   series.Series
@@ -36,12 +37,18 @@ type Job struct {
 	dueAt     int64     // when the job must be read again, even if no step changes it; 0: now
 }
 
+// A tickAfter is the first tick after an instant, both in Unix milliseconds; 0: there is none.
+type tickAfter struct{ instant, tick int64 }
+
 // newJob judges a job by its state, which was read after its journal.
 func newJob(namespace string, j series.Journal, s series.Series, nodes *NodeList, before *Job) *Job {
 	job := &Job{Name: s.Key, Series: s, Journal: j, read: s.Now, Runs: Runs(namespace, &j, &s)}
 	job.Schedule = why.InForce(j.Revisions)
 	if use := why.LastUsed(j.Revisions); use != nil {
 		job.Policies, _ = policy.Parse(use.Policies) // an unreadable policy becomes the default
+	}
+	if job.Schedule != nil {
+		job.next = tickAfter{s.Now, job.Schedule.NextMilli(s.Now)}
 	}
 	job.stall(nodes, before)
 	job.judge(nodes, before)
@@ -125,21 +132,18 @@ func (j *Job) turns() int64 {
 // only suspected, because the nodes may have just returned. Before is the job as judged before;
 // nil: it was not.
 func (j *Job) judge(nodes *NodeList, before *Job) {
-	r, late := Judge(j.Journal, &j.Series, verify.Options{}, nodes)
+	r, late, quiet := judge(j.Journal, &j.Series, verify.Options{}, nodes)
 	since := time.Now()
 	if before != nil && !before.suspected.IsZero() {
 		since = before.suspected
 	}
-	j.Overdue, j.suspected, j.Fault = late, time.Time{}, ""
+	j.Overdue, j.suspected, j.Fault, j.judgeAt = late, time.Time{}, "", quiet
 	if len(r.Faults) > 0 {
 		j.Fault = r.Faults[0]
 	}
 	believed := before != nil && len(before.Overdue) > 0 || time.Since(since) >= SecondProbe
 	if len(late) > 0 && !believed && nodes.MayDecide() {
 		j.Overdue, j.suspected = nil, since
-	}
-	if j.judgeAt = 0; len(late) == 0 && j.Fault == "" {
-		j.judgeAt = verify.QuietUntil(&j.Journal, &j.Series)
 	}
 	j.State = j.word()
 }
@@ -256,7 +260,11 @@ func (j *Job) Next(after time.Time) time.Time {
 	if j.Schedule == nil {
 		return time.Time{}
 	}
-	return utc(j.Schedule.NextMilli(after.UnixMilli()))
+	ms := after.UnixMilli()
+	if ms >= j.next.instant && ms < j.next.tick { // a page asks each job once a second
+		return utc(j.next.tick)
+	}
+	return utc(j.Schedule.NextMilli(ms))
 }
 
 // changed reports whether a state has changes that the job's lines cannot contain.

@@ -54,18 +54,26 @@ func (l *OverdueTick) String() string {
 // job is judged by its journal and specs alone. The state must be readable: its Err is nil. A job
 // that was just removed from its nodes has no overdue ticks.
 func Judge(journal series.Journal, state *series.Series, o verify.Options, nodes *NodeList) (verify.Report, []OverdueTick) {
+	r, late, _ := judge(journal, state, o, nodes)
+	return r, late
+}
+
+// judge returns the results of [Judge] and, if no tick is overdue and there is no fault, until when that
+// stays so if nothing changes, in Unix milliseconds; 0: not known.
+func judge(journal series.Journal, state *series.Series, o verify.Options, nodes *NodeList) (r verify.Report, late []OverdueTick, quiet int64) {
 	o.State, o.Alive, o.Removed = state, nodes.Known(), nodes.Removed(&journal, state)
-	var r verify.Report
 	if state.Mark == 0 {
 		r = lostState(journal, o)
 	} else {
-		r = verify.Job(journal, o)
+		j := verify.NewJudge(journal, o)
+		if r = j.Report(); len(r.Late)+len(r.Faults) == 0 {
+			quiet = j.QuietUntil()
+		}
 	}
-	var late []OverdueTick
 	for _, l := range r.Late {
 		late = append(late, OverdueTick{Job: r.Job, Overdue: l, AgeMs: state.Now - l.Since.UnixMilli(), Cause: nodes.cause(&r, state)})
 	}
-	return r, late
+	return r, late, quiet
 }
 
 // lostState judges a job whose state is lost, by its journal and specs.

@@ -27,11 +27,16 @@ type Snapshot struct {
 
 // Job returns the job with a name, or nil.
 func (s *Snapshot) Job(name string) *Job {
-	i, found := slices.BinarySearchFunc(s.Jobs, name, func(j *Job, name string) int { return strings.Compare(j.Name, name) })
+	i, found := find(s.Jobs, name)
 	if !found {
 		return nil
 	}
 	return s.Jobs[i]
+}
+
+// find returns the place of a job in a list by name.
+func find(jobs []*Job, name string) (int, bool) {
+	return slices.BinarySearchFunc(jobs, name, func(j *Job, name string) int { return strings.Compare(j.Name, name) })
 }
 
 // Suspects reports whether a tick looks overdue and must be probed again, [SecondProbe] later,

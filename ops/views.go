@@ -210,10 +210,14 @@ func (s *Snapshot) Find(f JobFilter) []*Job {
 // byState orders jobs by their states, the worst first. Jobs of one state stay in their order.
 func byState(jobs []*Job) []*Job {
 	of := map[State][]*Job{}
-	for _, j := range jobs {
-		of[j.State] = append(of[j.State], j)
+	for len(jobs) > 0 { // mostly many jobs in a row have the same state
+		state, n := jobs[0].State, 1
+		for n < len(jobs) && jobs[n].State == state {
+			n++
+		}
+		of[state], jobs = append(of[state], jobs[:n]...), jobs[n:]
 	}
-	sorted := make([]*Job, 0, len(jobs))
+	var sorted []*Job
 	for _, state := range JobStates {
 		sorted = append(sorted, of[state]...)
 	}

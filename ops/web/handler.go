@@ -54,7 +54,8 @@ type Handler struct {
 	searched  [2]shared[time.Time]  // since when all verdicts, and all exceptions, are in memory
 	pictures  [2]shared[shownLanes] // of the overview and of the nodes
 	nodes     shared[nodesBody]
-	lives     shared[*sync.Map] // the parts of each livePage
+	days      shared[[]stateCount] // the ticks of all jobs in the last day
+	lives     shared[*sync.Map]    // the parts of each livePage
 
 	mu      sync.Mutex
 	streams []*stream // the oldest first

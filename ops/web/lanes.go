@@ -62,7 +62,7 @@ type shownLanes struct {
 // Of more than manyJobs jobs, the picture is drawn anew each manyRest. All else of the page is new each second.
 const (
 	manyJobs = 1000
-	manyRest = 3 * time.Second
+	manyRest = 5 * time.Second
 )
 
 // allLanes returns the picture of all jobs, which reaches back to their oldest tick, but not above most.

@@ -43,6 +43,7 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, status int, templ
 		v.Now, v.Nodes = v.S.AsOf, v.S.Nodes.Alive()
 	}
 	var b bytes.Buffer
+	b.Grow(64 << 10) // more than most pages need
 	if err := h.pages.templates.ExecuteTemplate(&b, template, v); err != nil {
 		problem(w, r, http.StatusInternalServerError, "page", "the page cannot be shown")
 		return

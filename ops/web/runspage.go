@@ -47,22 +47,24 @@ func (h *Handler) runsPage(w http.ResponseWriter, r *http.Request) {
 // fill reads the runs of a page, and counts the ticks since the beginning of the last day, or since
 // all verdicts are on record.
 func (b *runsBody) fill(h *Handler, r *http.Request, s *ops.Snapshot) {
-	counts := map[ops.State]int{}
-	var runs []ops.Run
 	if b.Job == nil {
-		runs = b.ofAll(h, r, s, counts)
+		b.cut(r, b.ofAll(h, r, s))
 	} else {
-		runs = b.ofJob(h, r, s, counts)
+		b.cut(r, b.ofJob(h, r, s))
 	}
+}
+
+// sorted returns counts, the largest first.
+func sorted(counts map[ops.State]int) (all []stateCount) {
 	for state, n := range counts {
-		b.Day = append(b.Day, stateCount{state, n})
+		all = append(all, stateCount{state, n})
 	}
-	slices.SortFunc(b.Day, func(x, y stateCount) int { return cmp.Or(cmp.Compare(y.N, x.N), cmp.Compare(x.State, y.State)) })
-	b.cut(r, runs)
+	slices.SortFunc(all, func(x, y stateCount) int { return cmp.Or(cmp.Compare(y.N, x.N), cmp.Compare(x.State, y.State)) })
+	return all
 }
 
 // ofAll reads the runs of all jobs that follow the previous page.
-func (b *runsBody) ofAll(h *Handler, r *http.Request, s *ops.Snapshot, counts map[ops.State]int) []ops.Run {
+func (b *runsBody) ofAll(h *Handler, r *http.Request, s *ops.Snapshot) []ops.Run {
 	var last ops.Run
 	if last, b.Fault = runOf(r.FormValue("after")); b.Fault != "" {
 		return nil
@@ -70,14 +72,18 @@ func (b *runsBody) ofAll(h *Handler, r *http.Request, s *ops.Snapshot, counts ma
 	b.From = h.searched[0].from(s, (*ops.Snapshot).Searched)
 	b.Exceptions = h.searched[1].from(s, (*ops.Snapshot).SearchedExceptions)
 	b.Since = later(s.AsOf.Add(-24*time.Hour), b.From)
-	for _, j := range s.Jobs {
-		j.Tally(counts, b.Since)
-	}
+	b.Day = h.days.from(s, func(s *ops.Snapshot) []stateCount {
+		counts := map[ops.State]int{}
+		for _, j := range s.Jobs {
+			j.Tally(counts, b.Since)
+		}
+		return sorted(counts)
+	})
 	return s.Recent(defaultLimit+1, func(run *ops.Run) bool { return b.Filter.Lets(run) && (last.ID == "" || ops.Newer(last, *run) < 0) })
 }
 
 // ofJob reads the runs of a job that follow the previous page.
-func (b *runsBody) ofJob(h *Handler, r *http.Request, s *ops.Snapshot, counts map[ops.State]int) []ops.Run {
+func (b *runsBody) ofJob(h *Handler, r *http.Request, s *ops.Snapshot) []ops.Run {
 	var after time.Time
 	if b.Fault = instant(r, "after", &after); b.Fault != "" {
 		return nil
@@ -90,7 +96,9 @@ func (b *runsBody) ofJob(h *Handler, r *http.Request, s *ops.Snapshot, counts ma
 	b.From, b.Exceptions = ops.Searched(&journal), ops.SearchedExceptions(&journal)
 	b.Since = later(s.AsOf.Add(-24*time.Hour), b.From)
 	runs := ops.Runs(s.Namespace, &journal, &state)
+	counts := map[ops.State]int{}
 	ops.Tally(counts, runs, b.Job.Schedule, b.Since)
+	b.Day = sorted(counts)
 	return slices.DeleteFunc(runs, func(run ops.Run) bool { return !b.Filter.Lets(&run) || !after.IsZero() && !run.Tick.Before(after) })
 }
 

@@ -36,7 +36,7 @@ func TestReadersAgree(t *testing.T) {
 				p.now += rig.OneOf[int64](r, 0, 9, 9_990, 12_000, 20_000, 77_000, 3_000_000)
 				j := p.journal()
 				s := p.state.Series(p.us(), "job")
-				if quiet := verify.QuietUntil(&j, &s); s.Now < quiet {
+				if quiet := verify.NewJudge(j, verify.Options{State: &s, Audit: p.audit}).QuietUntil(); s.Now < quiet {
 					later := s
 					later.Now += r.Int64N(min(quiet-s.Now, 1_000_000))
 					if late := verify.Job(j, verify.Options{State: &later, Audit: p.audit}).Late; len(late) > 0 {

@@ -9,8 +9,12 @@ import (
 
 // QuietUntil returns the instant, in Unix milliseconds of the store's clock, until which no tick of a
 // job without overdue ticks becomes overdue if its records do not change. It is 0 if that is not
-// known: the job must be judged each time. The grace is [DefaultGrace].
-func QuietUntil(j *series.Journal, s *series.Series) int64 {
+// known, as without a state: the job must be judged each time. The grace is [DefaultGrace].
+func (j *Judge) QuietUntil() int64 {
+	s := j.p.options.State
+	if s == nil {
+		return 0
+	}
 	until, grace := int64(math.MaxInt64), DefaultGrace.Milliseconds()
 	for i := range s.Runs {
 		if s.Runs[i].State != series.RunOpen {
@@ -18,7 +22,7 @@ func QuietUntil(j *series.Journal, s *series.Series) int64 {
 		}
 		until = min(until, s.Until(&s.Runs[i])+grace)
 	}
-	for _, uses := range readRevisions(j).byName {
+	for _, uses := range j.p.revisions.byName {
 		for _, r := range uses {
 			if r.schedule == nil {
 				return 0

@@ -30,7 +30,8 @@ func TestQuietUntil(t *testing.T) {
 		"a run was left":                        {120 * second, []series.RevisionUse{use}, []series.Run{left}, 0},
 		"a spec that cannot be read":            {120 * second, []series.RevisionUse{use, {Spec: "?"}}, nil, 0},
 	} {
-		if got := verify.QuietUntil(&series.Journal{Revisions: c.uses}, &series.Series{Mark: c.mark, Runs: c.runs}); got != c.want {
+		judge := verify.NewJudge(series.Journal{Revisions: c.uses}, verify.Options{State: &series.Series{Mark: c.mark, Runs: c.runs}})
+		if got := judge.QuietUntil(); got != c.want {
 			t.Errorf("%s: judged again at %d, want %d", name, got, c.want)
 		}
 	}

@@ -182,9 +182,10 @@ end
 local function series(s, since, other)
   local why = '|||'
   if s.pause > 0 then why = s.why or call('HMGET', s.key, 'c')[1] or why end
-  local divided = unsettled(s)
+  local settled = s.text == '' or find(s.text, '^;%d+|[dl]|[^;]*$') -- mostly: so its parts need not be read
+  local divided = not settled and unsettled(s)
   return (since or '0') .. '|' .. (other or '') .. '|' .. s.mark .. '|' .. s.fence .. '|' .. s.last
-    .. '|' .. int(s.pause) .. '|' .. (s.till or '') .. '|' .. (s.skip or '') .. '|' .. left(s) .. '|' .. why .. packed(s)
+    .. '|' .. int(s.pause) .. '|' .. (s.till or '') .. '|' .. (s.skip or '') .. '|' .. (settled and '0' or left(s)) .. '|' .. why .. packed(s)
     .. (divided and sheets().listed(s, divided) or '')
 end
 
