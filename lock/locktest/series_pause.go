@@ -52,7 +52,11 @@ func (s *stand) control(c series.Control) series.ControlAnswer {
 // makes sends a change that must be made.
 func (s *stand) makes(c series.Control) series.ControlAnswer {
 	s.Helper()
-	return s.made(c, s.control(c))
+	a := s.made(c, s.control(c))
+	is := s.look()
+	is.Now = a.Series.Now
+	equal(s, "the state with the answer", fmt.Sprintf("%+v", a.Series), fmt.Sprintf("%+v", is))
+	return a
 }
 
 // made fails the test unless the change was made.

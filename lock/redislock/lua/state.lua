@@ -182,7 +182,7 @@ end
 local function series(s, since, other)
   local why = '|||'
   if s.pause > 0 then why = s.why or call('HMGET', s.key, 'c')[1] or why end
-  local settled = s.text == '' or find(s.text, '^;%d+|[dl]|[^;]*$') -- mostly: so its parts need not be read
+  local settled = not s.runs and (s.text == '' or find(s.text, '^;%d+|[dl]|[^;]*$')) -- mostly: its parts need not be read then
   local divided = not settled and unsettled(s)
   return (since or '0') .. '|' .. (other or '') .. '|' .. s.mark .. '|' .. s.fence .. '|' .. s.last
     .. '|' .. int(s.pause) .. '|' .. (s.till or '') .. '|' .. (s.skip or '') .. '|' .. (settled and '0' or left(s)) .. '|' .. why .. packed(s)
