@@ -22,14 +22,18 @@ type countingStore struct {
 	lists int // how often the jobs were listed
 	fails error
 	gone  string // a job that cannot be read
+	hides string // a job that was deleted
 }
 
 func (s *countingStore) ReadSeries(ctx context.Context, keys []string) []series.Series {
 	s.read = append(s.read, keys...)
 	all := s.flakyStore.ReadSeries(ctx, keys)
 	for i := range all {
-		if all[i].Key == s.gone {
+		switch all[i].Key {
+		case s.gone:
 			all[i] = series.Series{Key: s.gone, Err: errSilent}
+		case s.hides:
+			all[i] = series.Series{Key: s.hides, Now: all[i].Now}
 		}
 	}
 	return all
@@ -37,7 +41,8 @@ func (s *countingStore) ReadSeries(ctx context.Context, keys []string) []series.
 
 func (s *countingStore) Keys(ctx context.Context) ([]string, error) {
 	s.lists++
-	return s.flakyStore.Keys(ctx)
+	keys, err := s.flakyStore.Keys(ctx)
+	return slices.DeleteFunc(keys, func(key string) bool { return key == s.hides }), err
 }
 
 func (s *countingStore) ChangedSince(ctx context.Context, since series.Position) ([]string, series.Position, bool, error) {
@@ -139,6 +144,9 @@ func TestJobsAreListedSeldom(t *testing.T) {
 			want("in the ten minutes after it", 0, "a", "b", "new", "newer")
 		}
 		want("ten minutes later", 1, "a", "b", "new", "newer")
+		want("a minute later", 0, "a", "b", "new", "newer")
+		s.hides = "b"
+		want("without a job", 1, "a", "new", "newer")
 	})
 }
 

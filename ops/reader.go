@@ -43,13 +43,7 @@ func (r *reader) read(ctx context.Context, last *Snapshot) *Snapshot {
 	if part {
 		states = r.readPart(ctx, last, changed, members.Now)
 	} else {
-		if silent = r.list(ctx, next, last); silent == nil {
-			next.wholeAt = time.Now()
-		}
-		states = r.o.Store.ReadSeries(ctx, r.keys)
-		if slices.ContainsFunc(states, forgotten) {
-			r.keysAt = time.Time{} // the list of jobs is out of date
-		}
+		states, silent = r.readWhole(ctx, next, last)
 	}
 	if err != nil {
 		next.Faults = append(next.Faults, "which nodes live is not known: "+r.explain(err))
@@ -73,6 +67,23 @@ func (r *reader) read(ctx context.Context, last *Snapshot) *Snapshot {
 		}
 	}
 	return next
+}
+
+// readWhole returns the states of all jobs. If one has none, it may be gone, so the list of jobs is read again.
+func (r *reader) readWhole(ctx context.Context, next, last *Snapshot) (states []series.Series, err error) {
+	listed := r.keysAt
+	err = r.list(ctx, next, last)
+	states = r.o.Store.ReadSeries(ctx, r.keys)
+	if r.keysAt.Equal(listed) && next.planned && slices.ContainsFunc(states, forgotten) {
+		r.keysAt = time.Time{}
+		if err = r.list(ctx, next, last); err == nil {
+			states = r.o.Store.ReadSeries(ctx, r.keys)
+		}
+	}
+	if err == nil {
+		next.wholeAt = time.Now()
+	}
+	return states, err
 }
 
 // list reads the list of jobs, unless it was read lately.

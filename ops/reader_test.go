@@ -159,11 +159,11 @@ func TestJournalsAreReadAgain(t *testing.T) {
 }
 
 // The list of jobs is read again with the first answer after an outage: a job that was added
-// meanwhile is there at once.
+// meanwhile is there at once, also on a store that does not name the jobs that have changed.
 func TestJobsAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := opened(t, "report")
-		p := newProjection(s)
+		p := newProjection(struct{ Store }{s})
 		p.Refresh(t.Context())
 		s.silent.Store(true)
 		p.Refresh(t.Context())

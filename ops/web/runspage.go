@@ -44,7 +44,7 @@ func (h *Handler) runsPage(w http.ResponseWriter, r *http.Request) {
 	h.show(w, r, http.StatusOK, "runs", view{Title: title, Nav: "runs", S: s, Body: b, Refresh: true})
 }
 
-// fill reads the runs of a page, and counts the ticks since the beginning of the last day, or since
+// fill reads the runs of a page, and the counts of the ticks since the beginning of the last day, or since
 // all verdicts are on record.
 func (b *runsBody) fill(h *Handler, r *http.Request, s *ops.Snapshot) {
 	if b.Job == nil {

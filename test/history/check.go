@@ -91,7 +91,7 @@ func fencesGrow(ops []Op) error {
 // An OrderError reports that no order of the requests for a key explains their replies.
 type OrderError struct {
 	Certain bool // false: porcupine ran out of time
-	// The replies up to the first that the longest order does not explain, which is the last one.
+	// Until are requests in the order of their replies, up to the first that the longest order does not explain.
 	Until []Op
 }
 
@@ -99,7 +99,7 @@ func (e *OrderError) Error() string {
 	if !e.Certain {
 		return "the time was over before an order was found: this says nothing"
 	}
-	text := "no order of the requests explains their answers, the last of these least of all:"
+	text := "no order of the requests explains their answers; the first that is not explained is the last of these:"
 	for i := range e.Until {
 		o := &e.Until[i]
 		text += fmt.Sprintf("\n\t%8.3f to %8.3f ms: client %d: %v", ms(o.Call-e.Until[0].Call), ms(o.Return-e.Until[0].Call), o.Client, o)
@@ -109,7 +109,7 @@ func (e *OrderError) Error() string {
 
 func ms(ns int64) float64 { return float64(ns) / 1e6 }
 
-// until returns the replies up to the first that the longest order of them leaves out, at most 20.
+// until returns the last requests up to the first one that the longest order leaves out.
 func until(info porcupine.LinearizationInfo, ops []Op) []Op {
 	var longest []porcupine.Operation
 	for _, orders := range info.PartialLinearizationsOperations() {
@@ -200,6 +200,15 @@ func firstHalf(ops []Op) []Op {
 // operations returns the requests for a key, and the expiries of the leases that they got.
 func (l *Limits) operations(ops []Op) []porcupine.Operation {
 	var all []porcupine.Operation
+	last := map[string]int64{} // when each owner sent its last release
+	for i := range ops {
+		if o := &ops[i]; o.Kind == Release {
+			last[o.Owner] = max(last[o.Owner], o.Call)
+		}
+	}
+	for i := range ops {
+		ops[i].more = ops[i].Kind == Release && ops[i].Call < last[ops[i].Owner]
+	}
 	for i := range ops {
 		o := &ops[i]
 		end := o.Return

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"sync/atomic"
 	"testing"
@@ -271,6 +272,27 @@ func TestRepeatedRelease(t *testing.T) {
 	twice := op(history.Op{Kind: history.Release, Owner: "b", Fence: 2, Outcome: history.OK}, 11)
 	if err := history.Check([]history.Op{first, lost, second, again, renewed, twice}, history.Limits{}); err != nil {
 		t.Errorf("the repetition changes nothing: %v", err)
+	}
+}
+
+// Many repetitions of lost releases in one history are no more work for the checker than other requests: it forgets a
+// release once its owner repeats it no more.
+func TestManyRepeatedReleases(t *testing.T) {
+	at := int64(0)
+	var ops []history.Op
+	add := func(o history.Op) {
+		at += int64(time.Second)
+		o.ID, o.Key, o.TTL, o.Call, o.Return = len(ops), "k", time.Minute, at, at+1
+		ops = append(ops, o)
+	}
+	for i := range 100 {
+		owner, fence := fmt.Sprint("o", i), int64(i+1)
+		add(history.Op{Kind: history.Acquire, Owner: owner, Outcome: history.OK, Granted: fence})
+		add(history.Op{Kind: history.Release, Owner: owner, Fence: fence})
+		add(history.Op{Kind: history.Release, Owner: owner, Fence: fence, Outcome: history.OK})
+	}
+	if err := history.Check(ops, history.Limits{}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -89,19 +89,25 @@ func (s state) renewed(o *Op) []any {
 }
 
 func (s state) released(o *Op) []any {
+	has, freed := s.has(o), strings.Contains(s.freed, " "+o.Owner+" ")
+	if !o.more { // the owner sends no release after this one
+		s.freed = strings.ReplaceAll(s.freed, " "+o.Owner+" ", "")
+	}
 	switch {
-	case o.Outcome == Unknown && s.has(o):
+	case o.Outcome == Unknown && has:
 		done := s.free()
-		done.freed += " " + o.Owner + " "
+		if o.more {
+			done.freed += " " + o.Owner + " "
+		}
 		return []any{s, done}
-	case o.Outcome == OK && strings.Contains(s.freed, " "+o.Owner+" "): // it repeats its release, and the store still knows that the first one freed the key
-		return []any{s}
-	case o.Outcome == Unknown, o.Outcome == OK && s.owner == "", o.Outcome == Lost && (s.votes || s.owner != "") && !s.has(o):
-		return []any{s}
-	case o.Outcome == Forgotten && (s.votes || s.owner == "") && !s.has(o):
-		return []any{s}
-	case o.Outcome == OK && s.has(o):
+	case o.Outcome == OK && has:
 		return []any{s.free()}
+	case o.Outcome == OK && freed: // it repeats its release, and the store still knows that the first one freed the key
+		return []any{s}
+	case o.Outcome == Unknown, o.Outcome == OK && s.owner == "", o.Outcome == Lost && (s.votes || s.owner != "") && !has:
+		return []any{s}
+	case o.Outcome == Forgotten && (s.votes || s.owner == "") && !has:
+		return []any{s}
 	}
 	return nil
 }

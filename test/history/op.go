@@ -49,6 +49,8 @@ type Op struct {
 	Return  int64 // the time of the reply, or the time when the client gave up
 	Outcome Outcome
 	Granted int64 // the fence that an acquisition got
+
+	more bool // of a release: its owner sends another one later
 }
 
 // String returns the operation in one line.
