@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -99,12 +100,13 @@ func (e *OrderError) Error() string {
 	if !e.Certain {
 		return "the time was over before an order was found: this says nothing"
 	}
-	text := "no order of the requests explains their answers; the first that is not explained is the last of these:"
+	var text strings.Builder
+	text.WriteString("no order of the requests explains their answers; the first that is not explained is the last of these:")
 	for i := range e.Until {
 		o := &e.Until[i]
-		text += fmt.Sprintf("\n\t%8.3f to %8.3f ms: client %d: %v", ms(o.Call-e.Until[0].Call), ms(o.Return-e.Until[0].Call), o.Client, o)
+		fmt.Fprintf(&text, "\n\t%8.3f to %8.3f ms: client %d: %v", ms(o.Call-e.Until[0].Call), ms(o.Return-e.Until[0].Call), o.Client, o)
 	}
-	return text
+	return text.String()
 }
 
 func ms(ns int64) float64 { return float64(ns) / 1e6 }
