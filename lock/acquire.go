@@ -13,7 +13,8 @@ import (
 )
 
 // TryAcquire acquires key if it is free, and does not wait for another owner. It returns a
-// *HeldError if another owner has the key, or if the key is free and others wait for it.
+// *HeldError if another owner has the key, or if the key is free and others wait for it. An *ArgumentError
+// or ErrUnsupported refuses the call before a request is sent: a key has 1 to 200 bytes of printable UTF-8.
 //
 // After doubt TryAcquire repeats the request with the same owner until ctx ends, but for no longer
 // than 3 seconds or the TTL, if that is shorter. It then undoes the grant that it may have got and

@@ -56,8 +56,9 @@ func (b *background) end() {
 	}
 }
 
-// Wait returns nil when no given-up request is being undone, or the cause of ctx's end if that
-// comes first. A request whose context ends while its store is silent returns soon. The grant that
+// Wait returns nil when no given-up request is being undone and no event waits for a function of
+// [Locker.OnEvent] or [Locker.OnStoreEvent], or the cause of ctx's end if that comes first. A request
+// whose context ends while its store is silent returns soon. The grant that
 // it may have got is given back in the background, within two seconds of the answer or of the
 // client's timeout. A process that ends at once, or closes its client, calls Wait first: a key that
 // was not given back is free only after its TTL.

@@ -7,8 +7,9 @@
 // them allow: [Options] have a limit, which makes semaphores and read-write locks.
 // The context of a [Lease] ends before another owner can be granted its place, while
 // the store's clock runs at our rate and this process can run. The fences of a key
-// strictly increase. A call has three outcomes: granted, held (a [HeldError]), or
-// unknown (any other error). Unknown never means that another owner has the key.
+// strictly increase. A request that was sent has three outcomes: granted, held (a [HeldError]), or
+// unknown (any other error). Unknown never means that another owner has the key. An [ArgumentError], an
+// [UpgradeError] and [ErrUnsupported] refuse a call before a request is sent.
 //
 // # Trust
 //

@@ -20,7 +20,7 @@ import (
 // or will be when the request arrives late. So read [Locker.Holders] first and let f.To be their
 // highest fence: an owner that is granted the key later then keeps it.
 //
-// Force returns ErrFree, and makes no record, if no owner holds the key, or none with a fence that
+// Force returns [driver.ErrFree], and makes no record, if no owner holds the key, or none with a fence that
 // f includes. It returns ErrUnsupported if the store is no [driver.Forcer].
 func (l *Locker) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
 	forcer, ok := l.driver.(driver.Forcer)

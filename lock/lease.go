@@ -24,7 +24,8 @@ type Lease struct {
 }
 
 // Context returns the lease's context. Its cause says why it ended: an error that wraps ErrLost and
-// says how the lease was lost, ErrReleased, or the cause of the caller's context or of Cancel.
+// says how the lease was lost, ErrReleased, the cause of the end of [Options].Context, or the cause that
+// was passed to Cancel or Abandon.
 func (s *Lease) Context() context.Context { return s.kept.Context() }
 
 // Key returns the key.
@@ -45,7 +46,8 @@ func (s *Lease) Deadline() time.Time {
 // Check returns nil while the lease can be trusted. It reads the clocks itself and does not depend
 // on any timer: call it right before an action that cannot be undone. It also uses the wall clock
 // to notice that the machine was suspended for longer than the lease lasts, unless the wall clock
-// was put back by as much after the last renewal.
+// was put back by as much after the last renewal. Once the lease cannot be trusted, Check returns
+// ErrReleased if the lease was released, and ErrLost otherwise.
 func (s *Lease) Check() error {
 	switch {
 	case s.outer == nil:
@@ -61,7 +63,8 @@ func (s *Lease) Check() error {
 func (s *Lease) Cancel(cause error) { s.kept.Cancel(cause) }
 
 // Abandon ends the context and stops renewing: the lease ends at its deadline in the store, and the
-// key is free then. It is for a holder that cannot end its work.
+// key is free then. It is for a holder that cannot end its work. Abandon of a lease inside another
+// abandons the outer lease.
 func (s *Lease) Abandon(cause error) {
 	if s.outer != nil {
 		s.kept.Cancel(cause)

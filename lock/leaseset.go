@@ -19,8 +19,9 @@ type LeaseSet struct{ all []*Lease } // in the order of their keys
 // if one of those is lost, the wait ends with ErrLost. An error is about the key that failed; the
 // others were released.
 //
-// If the store is a [driver.MultiAcquirer], AcquireAll first requests all keys in one step. Only if
-// one of them is held, or others wait for it, does it wait for them one by one.
+// If the store is a [driver.MultiAcquirer], AcquireAll first requests all keys in one step. It waits for
+// them one by one if one of them is held, if others wait for one, if the store cannot take these keys in
+// one step, or after doubt.
 func (l *Locker) AcquireAll(ctx context.Context, keys []string, o Options) (*LeaseSet, error) {
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	if err := driver.CheckKeys(keys); err != nil {

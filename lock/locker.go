@@ -32,7 +32,8 @@ type Locker struct {
 
 // Options are the options of one plain lease.
 type Options struct {
-	// TTL is how long the lease outlives a process that died. Zero: DefaultTTL.
+	// TTL is how long the lease lasts after its grant or last renewal, and so the longest time that it
+	// outlives a process that died: 500ms to 24h. Zero: DefaultTTL.
 	TTL time.Duration
 	// Fixed leases are not renewed: they end after TTL, or earlier if the store gives less (zklock
 	// gives half of the session's timeout). See Lease.Deadline.

@@ -124,7 +124,7 @@ func replaced(before, now []driver.ClockReading) (servers []string) {
 	return servers
 }
 
-// replacedWithin is how long a server that does not answer is expected to be replaced.
+// replacedWithin is the time within which a server that does not answer is expected to be replaced.
 const replacedWithin = 2 * time.Minute
 
 // missing returns the servers that no longer answer and are not replaced yet: in a failover the

@@ -12,7 +12,7 @@ import (
 
 // together acquires keys in one step. It returns nil, nil if they must be acquired one by one: the
 // store cannot do it, the context holds one of them already, a caller of this process waits for
-// one, or one is not free.
+// one, one is not free, or the answer was doubt before ctx ended.
 func (l *Locker) together(ctx context.Context, keys []string, o Options) (*LeaseSet, error) {
 	several, can := l.driver.(driver.MultiAcquirer)
 	if !can || len(keys) < 2 || o.Reenter && slices.ContainsFunc(keys, func(key string) bool { return l.held(ctx, key) != nil }) {

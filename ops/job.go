@@ -23,6 +23,7 @@ type Job struct {
 	excepted excepted       // the exceptions among Runs
 	older    older          // exceptions that are older than Runs
 	next     tickAfter      // of Schedule
+	latest   int64          // when the newest verdict of Runs and older was recorded, in Unix milliseconds; 0: not known
 
 	Fault    string // why State is Unknown
 	Series   series.Series

@@ -50,8 +50,9 @@ func (l *OverdueTick) String() string {
 }
 
 // Judge checks the journal of a job together with its state, which must have been read after the
-// journal. It returns the report, and the overdue ticks, each with its cause. Without a state, the
-// job is judged by its journal and specs alone. The state must be readable: its Err is nil. A job
+// journal. It returns the report, and the overdue ticks, each with its cause. If the state has
+// no mark, because the store lost it, the job is judged by its journal and specs alone. The state must not
+// be nil, and its Err must be nil. A job
 // that was just removed from its nodes has no overdue ticks.
 func Judge(journal series.Journal, state *series.Series, o verify.Options, nodes *NodeList) (verify.Report, []OverdueTick) {
 	r, late, _ := judge(journal, state, o, nodes)

@@ -37,7 +37,9 @@ type Options struct {
 	// Explain returns the reason why a request failed, without addresses. If it is nil or returns
 	// "", the error is shown.
 	Explain func(error) string
-	// Lines is the number of lines of all journals together that are kept in memory. Zero: 100,000, which take some 80 MB.
+	// Lines is the number of lines of all journals together that are kept in memory. Each job
+	// has an equal share, but at least 8 lines, and at most 60 and 20 older exceptions. Zero: 100,000, which
+	// take some 80 MB.
 	Lines int
 }
 
@@ -180,7 +182,8 @@ func (p *Projection) hurry() {
 	}
 }
 
-// Await returns the first snapshot that is not seen. If ctx ends first it returns the error of ctx.
+// Await returns the latest snapshot once it is another one than the caller has seen; a nil seen is
+// none. If ctx ends first, Await returns the error of ctx.
 func (p *Projection) Await(ctx context.Context, seen *Snapshot) (*Snapshot, error) {
 	for {
 		p.mu.Lock()

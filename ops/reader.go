@@ -249,6 +249,7 @@ func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []s
 		} else {
 			job.older = olderAfter(before, job, most)
 		}
+		job.latest = job.recorded()
 		jobs[i] = job
 	}
 }

@@ -54,6 +54,9 @@ func newer(a, b *Run) int {
 func (s *Snapshot) Recent(n int, let func(*Run) bool) []Run {
 	var newest oldestFirst
 	for _, j := range s.Jobs {
+		if n > 0 && len(newest) == n && j.latest != 0 && j.latest < newest[0].Recorded.UnixMilli() {
+			continue
+		}
 		for i := range j.Runs {
 			r := &j.Runs[i]
 			newest.add(r, n, let)
@@ -70,6 +73,16 @@ func (s *Snapshot) Recent(n int, let func(*Run) bool) []Run {
 		all[i] = *heap.Pop(&newest).(*Run)
 	}
 	return all
+}
+
+// recorded returns when the newest verdict of the job in memory was recorded, in Unix milliseconds.
+func (j *Job) recorded() (latest int64) {
+	for _, runs := range [][]Run{j.Runs, j.older.runs} {
+		for i := range runs {
+			latest = max(latest, runs[i].Recorded.UnixMilli())
+		}
+	}
+	return latest
 }
 
 // oldestFirst is a heap of runs, so that a list of the newest runs costs no copy of the others.

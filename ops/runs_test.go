@@ -23,6 +23,9 @@ func TestRecent(t *testing.T) {
 		for range rnd.IntN(30) {
 			j.Runs = append(j.Runs, Run{ID: fmt.Sprint(len(all) + len(j.Runs)), Attempt: rnd.IntN(2), Recorded: time.Unix(rnd.Int64N(50), 0)})
 		}
+		if len(s.Jobs)%2 == 0 { // of the others it is not known
+			j.latest = j.recorded()
+		}
 		all = append(all, j.Runs...)
 		s.Jobs = append(s.Jobs, j)
 	}

@@ -36,7 +36,7 @@ type Pace struct {
 // A Stall describes how a job is blocked. The zero Stall means that it is not.
 type Stall struct {
 	Stuck   *Run      // the oldest run that is too old and causes ticks to be skipped
-	Starved time.Time // when a tick last ended ok or found nothing to do, if that is too long ago
+	Starved time.Time // the Since of the Pace, if that is too long ago; zero: the job is not starved
 }
 
 // Stall judges a job at an instant, by the store's clock. A job is stuck if ticks are skipped

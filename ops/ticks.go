@@ -124,8 +124,9 @@ type Use struct {
 // has very many jobs, and its journal is read. In a fleet of more than a hundred nodes that may take longer.
 const sightedWithin = 20 * time.Minute
 
-// InForce returns the specs with which nodes that live were seen lately, the one that was used last
-// first. There are several while nodes disagree, as in a rolling deployment.
+// InForce returns the spec that was used last, and after it each other spec with which a live node was seen
+// within the last 20 minutes. There are several while nodes disagree, as in a rolling deployment. Nil: no valid
+// spec is recorded.
 func (j *Job) InForce(nodes *NodeList) (uses []Use) {
 	last := why.LastUsed(j.Journal.Revisions)
 	if last == nil || j.Schedule == nil {

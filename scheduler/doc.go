@@ -53,6 +53,6 @@
 //
 // A run has one line when it starts and one when it ends, on the winning node only. The messages
 // and keys are constant. A tick that another node won is logged at level debug. An [Observer] gets
-// all other lines as typed events; package [github.com/cronce/cronce/scheduler/metrics] counts them
+// the lines above level debug as typed events (see [EventKind]); package [github.com/cronce/cronce/scheduler/metrics] counts them
 // for Prometheus.
 package scheduler

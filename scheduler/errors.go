@@ -12,7 +12,7 @@ var (
 	ErrTimeout   = runs.ErrTimeout   // the job's timeout has passed
 	ErrReplaced  = runs.ErrReplaced  // a newer tick waits for the end of this run
 	ErrCancelled = runs.ErrCancelled // an operator cancelled this run
-	ErrDrained   = runs.ErrDrained   // the node's drain is over
+	ErrDrained   = runs.ErrDrained   // the grace of the node's drain is over: see Config.Grace
 )
 
 // ErrSkipped is wrapped by each error of Skip.

@@ -54,8 +54,9 @@ type Job struct {
 	Window time.Duration
 	// Interrupted decides about a run that a drain ended. Zero: InterruptedRerun.
 	Interrupted Interrupted
-	// Deadline is how late a tick's first attempt may start. Zero: the distance to the next tick,
-	// at least 1s and at most 1h; under MisfireAll ten times that; with Broadcast at most 1m.
+	// Deadline is how late after its jitter a tick's first attempt may start. Zero: the distance to the next
+	// tick, at least 1s and at most 1h. Under MisfireAll it is ten times the distance, at least 10s and without an
+	// upper bound; under MisfireSkip 1s; with Broadcast at most 1m.
 	Deadline time.Duration
 	// Timeout bounds all tries of one attempt together. Zero: no timeout.
 	Timeout time.Duration

@@ -35,7 +35,7 @@ func (n *Node) heedNotices(life context.Context) {
 	}
 }
 
-// renotify are the pauses before a store that does not notify of runs is requested to again.
+// renotify are the pauses before the node subscribes again to the notices of a store that has ended them.
 var renotify = wait.Backoff{First: time.Second, Longest: time.Minute, Spread: true}
 
 // heed renews the runs of a job, and reads the job for a run that an operator has requested.

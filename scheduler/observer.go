@@ -47,14 +47,15 @@ type Event struct {
 	Shard, Shards int
 	// Late is how long after its tick a run started, on the store's clock.
 	Late time.Duration
-	// Took is how long a run's function ran, including repeats on error.
+	// Took is how long a run's function ran, including repeats on error. Of EventTickFinished: the time
+	// from the first grant of the tick to its end.
 	Took time.Duration
 	// Left is how long the lease of a run can still be trusted.
 	Left time.Duration
-	// Outcome is how a run ended: ok, skipped, failed, panic, timeout, lost, replaced, interrupted.
+	// Outcome is how a run ended: ok, skipped, failed, panic, timeout, lost, replaced, interrupted, cancelled.
 	Outcome string
-	// Reason is why a tick was skipped (overlap, superseded, paused) or missed (deadline,
-	// misfire, lost).
+	// Reason is why a tick was skipped (overlap, superseded, paused, operator) or missed (deadline,
+	// misfire, lost, respecified), the topic of an EventStoreRisk, or why a job was retired.
 	Reason string
 	// Count is the number of missed ticks, of jobs that are not open, or of the runs, claims and
 	// ends that a drain waits for.
@@ -62,7 +63,7 @@ type Event struct {
 	// Offset is how far this machine's clock is ahead of the store's, or how far the store's
 	// clock stepped.
 	Offset time.Duration
-	// Err is the failure, the reason why a lease was lost, or the risk. It is cut to 2 KiB.
+	// Err is the failure, the reason why a lease was lost, or the risk. It is cut to 4 KiB.
 	Err string
 	// Dropped is the number of events before this one that the Observer missed, because it was too
 	// slow, panicked or ended its goroutine.
@@ -70,7 +71,8 @@ type Event struct {
 }
 
 // An EventKind is the kind of an event. Each log line above level debug has an event whose kind is
-// the message of the line. Lines about the log and the Observers themselves have no event.
+// the message of the line. The line "run panicked", which comes before its "run finished", the lines of
+// [Run.Logger], and lines about the log and the Observers themselves have no event.
 type EventKind string
 
 // The kinds of events. A run has one EventRunStarted and one EventRunFinished, on the node that

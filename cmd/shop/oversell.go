@@ -59,7 +59,7 @@ func oversellCommand() *cobra.Command {
 			"It needs no server: Redis runs inside this process, the database is an SQLite file, and zookeeper is\n" +
 			"left out. Everything that it creates in a real store has a unique name and is removed at the end. Only\n" +
 			"the empty tables of sql-lease stay, because other applications may share them.\n\n" +
-			"Exit code: 1 if a strategy oversold that must not, 2 for wrong usage.",
+			"Exit code: 1 if a strategy that must be exact was not, 2 for wrong usage, 4 if a store does not answer.",
 		Example: "  shop oversell\n" +
 			"  shop oversell --stock 1000 --buyers 5000 --processes 3\n" +
 			"  shop oversell --redis redis://127.0.0.1:6379 --dsn postgres://shop@127.0.0.1/shop",

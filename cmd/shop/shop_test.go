@@ -88,6 +88,9 @@ func TestDSN(t *testing.T) {
 	if strings.Contains(r.stdout+r.stderr, "secret") {
 		t.Error("the password is shown")
 	}
+	both := "shop:\n  database:\n    file: orders.db\n"
+	call(t, "serve", "--config", file(t, "c.yaml", both), "--redis", "redis://127.0.0.1:1", "--address", "off", "--http", "off").
+		want(t, exit.WrongUsage, `shop.database.file: is "orders.db", and SHOP_DSN is set: give one of the two`)
 }
 
 // ask sends a request to a shop and returns the status and the answer.

@@ -21,7 +21,8 @@ import (
 //
 // Every method sends its request once and is idempotent for its owner: repeated after a lost reply,
 // it returns the same answer. An error that is not one of this package's answers ([HeldError],
-// [ErrLost]) is doubt: the store may or may not have carried out the request. A method returns when
+// [ErrLost], [ErrFree]) and no refusal ([ErrUnsupported], [ArgumentError]) is doubt: the store may or may
+// not have carried out the request. A method returns when
 // ctx ends. All methods may be called concurrently.
 //
 // A driver does not validate its requests: a lock.Locker or a [Front] has done so. It refuses only

@@ -17,7 +17,7 @@ const NoLimit = math.MaxInt32
 //
 // Each holder has its own deadline and its own fence, greater than in every earlier grant of the
 // key, and renews and releases for itself. While others hold the key, a release by an owner that
-// does not returns ErrLost. Waiters are still served first come, first served: an owner that fits
+// does not hold it returns ErrLost. Waiters are still served first come, first served: an owner that fits
 // is granted only if no other waits before it. So a writer that waits makes later readers wait, and
 // adjacent readers in the queue are granted together.
 //

@@ -142,8 +142,8 @@ func (s *State) blocker(r *Run, c *Claim, ms int64) *Run {
 // sweep settles runs that are over and may not run again, and returns a run that may. A run that
 // may run again, but only after the end of an alive run, is left as it is: the claim is judged by
 // the alive run. So is a manual run that has not started, and a run of a backfill, because a number of
-// the spec goes first. The sheet is swept before all: a waiting number, wherever it stands, waits for its run no longer if no
-// shard of that may start any more.
+// the spec goes first. The sheet is swept before all runs: once no shard of the sharded run may start any more,
+// no waiting number waits for that run, wherever the number stands.
 func (s *State) sweep(ms int64, c *Claim, w Writer) (orphan *Run, settled []Settled, sum *Sum) {
 	if r := s.sharded(); r != nil {
 		sum = s.sweepSheet(ms, c, r, w)

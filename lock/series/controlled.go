@@ -59,7 +59,7 @@ const (
 	ActionRun    Action = "run"    // a manual run waits for a claim with its fence: see MaxRequested and Control.Overlap
 	// ActionBackfill starts a backfill: one after another, a manual run waits for the work of each of
 	// Control.Numbers, and the step that settles one makes the next. Without Numbers it ends the
-	// backfill, and cancels the run that waits; an alive one goes on. So does a pause.
+	// backfill, and cancels the run that waits; an alive one goes on. A pause and a retirement end a backfill in the same way.
 	ActionBackfill Action = "backfill"
 
 	ActionLapse Action = "until" // a pause reached its end: made by the store itself, without an audit record
@@ -89,7 +89,7 @@ type Control struct {
 	Revision string  // the revision of the spec that has Due
 	Number   int64   // of a cancel: the number of the run; of a skip: the number
 	Fence    int64   // of a cancel: the fence of the attempt that the caller has read; 0: any
-	Overlap  Overlap // of a run: OverlapSkip refuses it while a run is alive, OverlapQueue waits for that run's end, OverlapAllow does not, OverlapReplace also requests that end
+	Overlap  Overlap // of a run: OverlapSkip refuses it while a run is alive or another manual run may still start, OverlapQueue waits for that run's end, OverlapAllow does not, OverlapReplace also requests that end
 	Anyway   bool    // of a run and a backfill: also in a pause
 	Numbers  []int64 // of a backfill: numbers of the spec that are decided, in rising order, at most MaxBackfill
 	Room     int64   // of a backfill: how long a run of it may take, in ms. None is granted so shortly before the next number of the spec, unless runs may overlap
@@ -126,8 +126,8 @@ const (
 	RefusedChanged   Refusal = "changed"    // another change was made since the one that the caller has read: see Latest
 	RefusedNotPaused Refusal = "not-paused" // there is no pause to end
 	RefusedPast      Refusal = "past"       // Until is not after the store's now
-	RefusedAlive     Refusal = "alive"      // a run is alive, or of a retirement: a manual run waits
-	RefusedOver      Refusal = "over"       // the run is settled, or the store has none of this number; of a skip: the number is decided
+	RefusedAlive     Refusal = "alive"      // a run is alive, or a manual run may still start
+	RefusedOver      Refusal = "over"       // the run is settled, or the store has none of this number; of a skip: the number is decided; of the end of a backfill: there is nothing left to end
 	RefusedFence     Refusal = "fence"      // the run has another attempt than the one with Fence
 	RefusedCancelled Refusal = "cancelled"  // the run is cancelled already
 	RefusedPaused    Refusal = "paused"     // the series is paused, and the run was not requested anyway

@@ -4,7 +4,8 @@
 //
 // A store of locks that carries a schedule implements [Numbered]. It declares further
 // abilities by also implementing [Peeker], [GroupPeeker], [Controlled], [Journaled], [OutputKeeper],
-// [Membership], [Partitioned] or [Local]. The package lock/locktest tests all of them.
+// [Membership], [RunNotifier], [Changes], [Partitioned], [Sharder] or [Local]. The package lock/locktest tests
+// all of them.
 //
 // # Rules
 //

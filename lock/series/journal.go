@@ -1,7 +1,7 @@
 package series
 
 // Fold writes next into the line before it if one line can hold both: if next is the end of the run
-// that last granted, or the same verdict for the numbers that follow. It reports whether it did.
+// that l granted, or the same verdict for the numbers that follow. It reports whether it did.
 func (l *Line) Fold(next Line) bool {
 	switch next.Verdict {
 	case VerdictEnded:

@@ -16,7 +16,7 @@ const (
 	VerdictOpened     Verdict = "opened"     // the series begins after To
 	VerdictRan        Verdict = "ran"        // To was granted
 	VerdictEnded      Verdict = "ended"      // attempt of To ended with Outcome
-	VerdictSkipped    Verdict = "skipped"    // a run was alive
+	VerdictSkipped    Verdict = "skipped"    // a run was alive, or an operator skipped the number: see Reason
 	VerdictWaiting    Verdict = "waiting"    // To runs after the alive run
 	VerdictSuperseded Verdict = "superseded" // To waited and a newer number took its place
 	VerdictMissed     Verdict = "missed"

@@ -87,7 +87,7 @@ func (m *Member) rank(ms int64) int64 {
 }
 
 // MemberFor is how long the beat of a node of the scheduler counts. A node beats each MemberEvery,
-// so two beats may be lost.
+// so one beat may be lost.
 const (
 	MemberFor   = 25 * time.Second
 	MemberEvery = 10 * time.Second

@@ -131,7 +131,7 @@ type Answer struct {
 	From    int64         // if this step moved the mark: the mark before; else 0
 	Settled []Settled     // other numbers that this step settled
 	Of      int           // of a sharded run: how many shards it has
-	Free    int           // and how many of them may be granted; Left is then how long at least no further one of them can be over, or other nodes may start theirs of a broadcast
+	Free    int           // how many of them may be granted to the caller's node now; Left is then the time until the first lease of a shard ends, or until other nodes may no longer start their shards of a broadcast
 	Shards  []ShardGrant  // of KindGranted of a sharded run: the shards that this owner has; there may be none
 	Sum     *Sum          // the sharded run that this step settled, because its last shard had its end or may not run again
 	Err     error         // why Kind is KindUnknown

@@ -64,8 +64,8 @@ type ShardGrant struct {
 	Param   string
 }
 
-// A Sum is the end of a sharded number: how many of its shards ended in which way. The Outcome of a shard alone decides where
-// it counts, whoever settled it: a reader of the journal has no more than that.
+// A Sum is the end of a sharded number: how many of its shards ended in which way. Only OK and Outcome of a shard decide
+// where it counts, whichever node settled it: a reader of the journal has no more than these two.
 type Sum struct {
 	Number    int64
 	Fence     int64  // of its opening

@@ -170,8 +170,8 @@ func (p *proof) keeps(r *series.AuditRecord) bool {
 	return r.At/1000 > p.written
 }
 
-// Gaps returns the gaps in the numbers of an audit, which grow by one in each partition. It begins with
-// the oldest kept record.
+// Gaps returns a violation for each gap in the numbers of an audit, which grow by one in each partition, and
+// for each record that cannot be read. It begins with the oldest kept record.
 func Gaps(records []series.AuditRecord) (found []Violation) {
 	last := map[int]*series.AuditRecord{}
 	for i := range records {

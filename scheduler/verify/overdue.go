@@ -20,7 +20,7 @@ type Overdue struct {
 	Tick  time.Time `json:"tick"`           // the tick, or the first of several
 	Last  time.Time `json:"last,omitzero"`  // the last of several
 	Ticks int       `json:"ticks"`          // number of ticks
-	Since time.Time `json:"since"`          // the deadline of the first one
+	Since time.Time `json:"since"`          // the deadline of the first one; of a run or wait that was left: when it was over
 	State string    `json:"state"`          // undecided, open, waiting, unstarted or interrupted
 	Node  string    `json:"node,omitempty"` // the node that has, or had, the run
 	Fence int64     `json:"fence,omitempty"`

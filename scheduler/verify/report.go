@@ -11,7 +11,7 @@ import (
 // Options.Since, only counts if its run was left, as overdue.
 type Report struct {
 	Job    string    `json:"job"`
-	Begins time.Time `json:"begins,omitzero"` // ticks after it are proven; for an empty journal Options.Now
+	Begins time.Time `json:"begins,omitzero"` // ticks after it are proven; for an empty journal the mark in Options.State, or Options.Now without one
 	Mark   time.Time `json:"mark,omitzero"`   // the highest decided instant; zero if there is none
 
 	// SeenOn is the node that was last seen with the spec in force, and Seen is when it was seen.

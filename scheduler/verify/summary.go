@@ -6,7 +6,8 @@ import "slices"
 type Summary struct {
 	Jobs []Report `json:"jobs"`
 	// Total is the sum of the jobs. Its Begins is the latest of theirs, from where on all jobs are
-	// proven. Its Job and Mark are zero, and it has no violations: these are in Jobs.
+	// proven. Its Job, Mark, SeenOn and Seen are zero, and its Late, Violations and Faults are empty: these
+	// are in Jobs.
 	Total Report `json:"total"`
 }
 

@@ -33,14 +33,14 @@ func BackfillCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backfill <job> --from <instant> --to <instant> --reason <text>",
 		Short: "Repeat the work of ticks that never ran, one after another",
-		Long: "Repeat the work of ticks of a job that never ran, in an interval with both its ends. The command prints the plan: the ticks\n" +
+		Long: "Repeat the work of ticks of a job that never ran, in an interval, both ends included. The command prints the plan: the ticks\n" +
 			"with their verdicts, and how long they may take. It asks on a terminal, and needs --yes without one. The backfill is made\n" +
-			"only if the plan is still the same then.\n\n" +
-			"For each tick the job has a manual run with that tick, one after another. No verdict of then is changed, and no tick of\n" +
+			"only if the plan has not changed by then.\n\n" +
+			"For each tick the job has a manual run with that tick, one after another. No earlier verdict is changed, and no tick of\n" +
 			"the spec is decided by it. Ticks that are due go first: no run of a backfill starts when less than the room is left until\n" +
 			"the next tick, unless the job allows runs to overlap.\n\n" +
 			"--only never-ran, the default, has ticks that were missed, lost, paused, skipped or superseded; failed has also those that\n" +
-			"ran and did not end ok; all has every tick. A tick whose work an earlier backfill has done is left out, but of all.\n\n" +
+			"ran and did not end ok; all has every tick. A tick whose work an earlier backfill has done is left out, except with all.\n\n" +
 			"A job has one backfill at a time. A pause of the job ends it, as --stop does: the run that is alive goes on.\n\n" +
 			"Exit code 3: the plan has changed, a backfill goes on, the job is paused, no live node has it, there are too many ticks,\n" +
 			"or the user may not write; 4: it is not known whether the backfill was made, or the store has no job on record.",
@@ -63,7 +63,7 @@ func BackfillCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.anyway, "while-paused", false, "repeat the ticks although the job is paused")
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "print the plan, and request nothing")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask before the ticks are repeated")
-	cmd.Flags().BoolVar(&f.stop, "stop", false, "stop the backfill of the job that goes on")
+	cmd.Flags().BoolVar(&f.stop, "stop", false, "stop the job's current backfill")
 	_ = cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(onlys(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -37,7 +37,7 @@ func PauseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pause <job or pattern>|--all --reason <text>",
 		Short: "Stop the starts of a job, and record its ticks as paused",
-		Long: "Stop the starts of a job, including takeovers. Alive runs continue. The ticks of the pause are recorded as\n" +
+		Long: "Stop a job from starting, takeovers included. Runs in progress continue. The ticks of the pause are recorded as\n" +
 			"paused and are not overdue. The pause begins when it is made: ticks that were due before, and that no node has\n" +
 			"decided, are recorded as missed. Pause a job before a planned stop. The command works without a live node.\n\n" +
 			"With --until the pause ends by itself: a tick up to that instant is paused however late a node claims it, and a\n" +

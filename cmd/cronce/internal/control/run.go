@@ -58,7 +58,7 @@ func RunCommand() *cobra.Command {
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	f.intent(cmd)
-	cmd.Flags().BoolVar(&f.queue, "queue", false, "wait for the end of an alive run, also if the job skips ticks then")
+	cmd.Flags().BoolVar(&f.queue, "queue", false, "wait for a run in progress to end, even if the job's overlap policy is skip")
 	cmd.Flags().BoolVar(&f.anyway, "while-paused", false, "run the job although it is paused")
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "print the answer that the request would get, and request nothing")
 	cmd.Flags().DurationVar(&f.within, "start-within", ops.StartWithin, "how long the run may wait for its start, at most 1h")
@@ -137,7 +137,7 @@ func SkipCommand() *cobra.Command {
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	f.intent(cmd)
-	cmd.Flags().BoolVar(&f.undo, "undo", false, "let the tick run that was to be skipped")
+	cmd.Flags().BoolVar(&f.undo, "undo", false, "let the tick run after all")
 	return cmd
 }
 

@@ -26,8 +26,8 @@ func DoctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the store for faults, and suggest repairs",
-		Long: "Check the Redis server (version, role, eviction, persistence, latency, clock), the namespaces\n" +
-			"in use, the nodes (which are alive; which left in the last 24 hours, and how), jobs whose marks are in the\n" +
+		Long: "Check the store (on Redis: version, role, eviction, persistence, and the namespaces in use), its\n" +
+			"latency and clock, the nodes (which are alive; which left in the last 24 hours, and how), jobs whose marks are in the\n" +
 			"future, and overdue ticks.\n\n" +
 			"Exit code 1: a finding needs repair. 3: the server refuses this user, or a part of the requests, and no\n" +
 			"finding needs repair. 4: the server does not answer. A namespace in which no job is on record is a warning,\n" +

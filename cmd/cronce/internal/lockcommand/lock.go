@@ -68,11 +68,11 @@ func Command() *cobra.Command {
 			"clock is behind is refused for this long.\n\n" +
 			"With --tick SPEC, or --once-per DURATION, the command runs once for each tick, on one of the machines whose crontabs\n" +
 			"have the same line, regardless of their clocks. One call claims the tick, by the store's clock; the others do nothing,\n" +
-			"print nothing and exit with 0. A call that is early, by at most a minute or half the time between two ticks, waits for\n" +
-			"the tick. A call that is late runs the latest tick if no machine has. While the run of an earlier tick is alive the tick\n" +
+			"print nothing and exit with 0. A call that is early by at most a minute, or by half the time between two ticks if that\n" +
+			"is less, waits for the tick. A call that is late runs the latest tick if no machine has. While the run of an earlier tick is alive the tick\n" +
 			"is skipped, and one call prints this. The fields of the spec are in UTC: set --zone to the zone of the crontab. A tick\n" +
-			"that no crontab claims is not overdue. The store keeps the runs under the name lock/KEY: cronce runs, why, journal and\n" +
-			"verify show them. " +
+			"that no crontab claims is not overdue. The store keeps the runs under the name lock/KEY: cronce runs, why and verify\n" +
+			"show them. " +
 			config.TickEnv + " in the command's environment is the tick.\n\n" +
 			"Exit code: the code of the command, 128 + n if signal n ended it, 127 if there is no such command and 126\n" +
 			"if it cannot be run; 1 if the lock was lost, 2 for wrong usage, the code of --conflict-exit-code (3) if\n" +

@@ -28,7 +28,7 @@ func nodesCommand() *cobra.Command {
 		},
 	}
 	f.flags(cmd)
-	cmd.Flags().BoolVar(&gone, "gone", false, "only the nodes that left")
+	cmd.Flags().BoolVar(&gone, "gone", false, "only the nodes that left or fell silent")
 	return cmd
 }
 

@@ -23,7 +23,7 @@ func RestoreCommand() *cobra.Command {
 		Long: "Rebuild stock, open orders and the ids of closed ones in Redis from the database, after Redis\n" +
 			"lost data: until then the sale answers 503 stock-unknown. Nothing is taken over from Redis: orders that it\n" +
 			"still has and that were not settled are dropped, and listed. The sale opens when the rebuild is complete. An\n" +
-			"interrupted rebuild is begun again. A rebuild that has made a step within 5 s is under way and continues,\n" +
+			"interrupted rebuild is begun again. A rebuild that made a step within the last 5 s counts as under way, and continues,\n" +
 			"unless --take-over ends it.\n\n" +
 			"Exit codes: 0 rebuilt, or nothing to do; 3 another database keeps the shelf, or another rebuild is under way;\n" +
 			"4 not known: Redis or the database does not answer.",

@@ -107,7 +107,10 @@ func Flags(cmd *cobra.Command) {
 }
 
 // StoreFlags adds --config and the flags of the store to a command.
-func StoreFlags(cmd *cobra.Command) { command.ConfigFlags(cmd, config.StoreOverrides) }
+func StoreFlags(cmd *cobra.Command) {
+	command.ConfigFlags(cmd, config.StoreOverrides)
+	cmd.Flags().Lookup("store").Usage = "URL of the store, which must be a Redis: redis:// or rediss://, without a password"
+}
 
 // Read reads the file that the command names, then environment, then flags: later ones win. Its
 // error, of wrong usage, joins every fault.

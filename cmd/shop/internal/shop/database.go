@@ -28,7 +28,10 @@ func openDatabase(f *settings.File) (*sql.DB, stock.Dialect, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if secret.Text() == "" || d.File != "" {
+	if d.File != "" && secret.Text() != "" { // from the default variable: settings refuses the others beside a file
+		return nil, 0, f.Fault("shop.database.file", "is %q, and %s is set: give one of the two", d.File, settings.DSNEnv)
+	}
+	if secret.Text() == "" {
 		db, err := clients.SQLiteFile(cmp.Or(d.File, settings.DefaultDatabase))
 		if err != nil {
 			return nil, 0, f.Fault("shop.database.file", "%v", err)

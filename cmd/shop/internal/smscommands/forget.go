@@ -16,8 +16,8 @@ import (
 func forgetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forget NUMBER|PERSON",
-		Short: "Delete all messages of a person, and print their number",
-		Long: "Delete all messages of a person, in every state, and print their number. The argument is the phone\n" +
+		Short: "Delete all messages of a person, and print how many were deleted",
+		Long: "Delete all messages of a person, in every state, and print how many were deleted. The argument is the phone\n" +
 			"number, or the value of sms send --person. Their ids are deleted as well: a message with such an id\n" +
 			"is new again. Exit code 3: a run has some of the messages, repeat the command.",
 		Example: "  shop sms forget +12025550123",
