@@ -27,7 +27,7 @@ var colors = []string{"#1f6feb", "#d1242f", "#8250df", "#9a6700", "#57606a"}
 func SVG(title, x, y string, lines []Line) string {
 	across, up := axis(lines, func(l Line) []float64 { return l.X }), axis(lines, func(l Line) []float64 { return l.Y })
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" fill="#57606a">`+"\n", width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" font-family="sans-serif" font-size="12" fill="#57606a"><title>%s</title>`+"\n", width, height, html.EscapeString(title))
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#ffffff"/><text x="%d" y="20" font-size="14" fill="#1f2328">%s</text>`+"\n", width, height, left, html.EscapeString(title))
 	for _, v := range across.ticks() {
 		at := left + across.place(v)*(width-left-right)
