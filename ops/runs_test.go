@@ -23,10 +23,12 @@ func TestRecent(t *testing.T) {
 		for range rnd.IntN(30) {
 			j.Runs = append(j.Runs, Run{ID: fmt.Sprint(len(all) + len(j.Runs)), Attempt: rnd.IntN(2), Recorded: time.Unix(rnd.Int64N(50), 0)})
 		}
+		all = append(all, j.Runs...)
+		split := rnd.IntN(len(j.Runs) + 1)
+		j.Runs, j.older.runs = j.Runs[:split], j.Runs[split:]
 		if len(s.Jobs)%2 == 0 { // of the others it is not known
 			j.latest = j.recorded()
 		}
-		all = append(all, j.Runs...)
 		s.Jobs = append(s.Jobs, j)
 	}
 	slices.SortFunc(all, Newer)
