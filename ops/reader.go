@@ -19,6 +19,7 @@ const (
 	keysAnyway = 10 * time.Minute // the same while the store names the jobs that are new: to list them, a store reads all states
 	linesEvery = 5 * time.Minute  // after which a journal is read again although the state has not changed
 	abreast    = 8                // number of journals that are read at once
+	atOnce     = 200              // number of jobs whose journals are held at once
 	leastLines = 8                // the least number of lines of a journal that are kept
 	mostLines  = 60
 
@@ -30,6 +31,7 @@ type reader struct {
 	o      Options
 	keys   []string
 	keysAt time.Time
+	words  words
 }
 
 // read makes the next snapshot, based on the last one.
@@ -193,11 +195,18 @@ func (r *reader) kept(name string, before *Job, err error, unread bool) *Job {
 }
 
 // readLines reads the newest lines of some jobs, and then their states once more, because a state
-// must be younger than the lines.
+// must be younger than the lines. It holds the journals of a few jobs at a time: those of all jobs together may be very long.
 func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []series.Series, which []int, jobs []*Job) {
 	share := r.o.Lines / max(len(states), len(last.Jobs), 1)
 	lines := min(max(share, leastLines), mostLines)
 	most := min(max(share-lines, series.MostExceptions(lines)), mostOlder)
+	for some := range slices.Chunk(which, atOnce) {
+		r.readSome(ctx, next, last, states, some, jobs, lines, most)
+	}
+}
+
+// readSome reads the newest lines of each of some jobs, and at most so many exceptions that are older.
+func (r *reader) readSome(ctx context.Context, next, last *Snapshot, states []series.Series, which []int, jobs []*Job, lines, most int) {
 	journals, errs := make([]series.Journal, len(which)), make([]error, len(which))
 	work := make(chan int)
 	var reading sync.WaitGroup
@@ -242,6 +251,7 @@ func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []s
 			jobs[i] = r.kept(s.Key, before, fmt.Errorf("ops: %w", s.Err), true)
 			continue
 		}
+		r.words.in(&journals[read[n]])
 		newest := newestOf(journals[read[n]], lines)
 		job := newJob(r.o.Namespace, newest, s, next.Nodes, before)
 		if wholeNext(before) {
