@@ -23,7 +23,7 @@ func (s *Snapshot) Exceptions(from time.Time) map[string]int {
 
 // excepted are the numbers of the exceptions among runs, so that ten thousand jobs are counted without a visit to their runs.
 type excepted struct {
-	first  time.Time // no tick of them is before it; zero: there is none
+	first  Instant // no tick of them is before it; zero: there is none
 	counts []verdictCount
 }
 
@@ -47,7 +47,7 @@ func (j *Job) exceptedIn(runs []Run) (e excepted) {
 		}
 		if counts == nil {
 			e.first, counts = first, map[string]int{}
-		} else if first.Before(e.first) {
+		} else if first < e.first {
 			e.first = first
 		}
 		j.countException(counts, r, time.Time{})
@@ -62,7 +62,7 @@ func (j *Job) exceptedIn(runs []Run) (e excepted) {
 func (j *Job) countExceptions(counts map[string]int, e *excepted, runs []Run, from time.Time) {
 	switch {
 	case e.first.IsZero():
-	case e.first.Before(from):
+	case e.first.Time().Before(from):
 		for i := range runs {
 			j.countException(counts, &runs[i], from)
 		}
@@ -75,7 +75,7 @@ func (j *Job) countExceptions(counts map[string]int, e *excepted, runs []Run, fr
 
 // countException adds the exceptions among the ticks of a run from an instant on.
 func (j *Job) countException(counts map[string]int, r *Run, from time.Time) {
-	if r.Tick.Before(from) {
+	if r.Tick.Time().Before(from) {
 		return
 	}
 	if r.exceptional(r.Verdict) {
@@ -107,9 +107,9 @@ func (r *Run) exception() bool {
 // exceptional reports whether a verdict of the run is one of an exception: its own, or, for a range, the one of the ticks before the
 // last. The number of its attempts does not matter.
 func (r *Run) exceptional(verdict string) bool {
-	l := series.Line{Verdict: series.Verdict(verdict), Reason: r.Reason, Between: series.Verdict(r.Between), To: r.Tick.UnixMilli(), Outcome: r.Outcome}
+	l := series.Line{Verdict: series.Verdict(verdict), Reason: r.Reason, Between: series.Verdict(r.Between), To: int64(r.Tick), Outcome: r.Outcome}
 	if l.From = l.To; r.Between != "" {
-		l.From = r.From.UnixMilli()
+		l.From = int64(r.From)
 	}
 	return l.Exception()
 }

@@ -76,7 +76,7 @@ func TestLatest(t *testing.T) {
 	for i, recorded := range [][]int64{{9, 8, 7}, {}, {3}, {12, 1}, {5, 4}, {12}} {
 		j := &Job{Name: string(rune('a' + i))}
 		for k, n := range recorded {
-			j.Runs = append(j.Runs, Run{ID: fmt.Sprint(j.Name, k), Recorded: time.Unix(n, 0)})
+			j.Runs = append(j.Runs, Run{ID: fmt.Sprint(j.Name, k), Recorded: InstantOf(time.Unix(n, 0))})
 		}
 		s.Jobs = append(s.Jobs, j)
 	}

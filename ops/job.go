@@ -83,7 +83,7 @@ func (j *Job) at(s series.Series, nodes *NodeList) *Job {
 			later.Runs = slices.Clone(j.Runs)
 			for i := range later.Runs {
 				for k := range s.Runs {
-					if s.Runs[k].Number == later.Runs[i].Tick.UnixMilli() {
+					if s.Runs[k].Number == int64(later.Runs[i].Tick) {
 						later.Runs[i].stands(&s.Runs[k], &s)
 					}
 				}
@@ -121,7 +121,7 @@ func (j *Job) turns() int64 {
 	}
 	for i := range j.Runs {
 		if r := &j.Runs[i]; r.State == Lost || r.State == Missed {
-			if mended := r.Recorded.Add(mendedFor).UnixMilli(); mended >= j.Series.Now {
+			if mended := r.Recorded.Time().Add(mendedFor).UnixMilli(); mended >= j.Series.Now {
 				at = min(at, mended)
 			}
 		}
@@ -203,7 +203,7 @@ func (j *Job) bad() *Run {
 			if r.State == Missed && j.Policies.Crontab {
 				continue // no crontab command claimed it
 			}
-			if ok == 0 || utc(j.Series.Now).Sub(r.Recorded) < mendedFor {
+			if ok == 0 || utc(j.Series.Now).Sub(r.Recorded.Time()) < mendedFor {
 				return r
 			}
 		}

@@ -62,7 +62,7 @@ func TestRunOfABackfill(t *testing.T) {
 		"runs, its lines are gone": {nil, []series.Run{open}, Running},
 	} {
 		all := Runs("shop", &series.Journal{Lines: c.lines}, &series.Series{Key: "job", Now: own + 100, Runs: c.runs})
-		if len(all) != 1 || !all[0].Manual || all[0].State != c.state || !all[0].For.Equal(utc(tick)) || !all[0].Tick.Equal(utc(own)) {
+		if len(all) != 1 || !all[0].Manual || all[0].State != c.state || !all[0].For.Time().Equal(utc(tick)) || !all[0].Tick.Time().Equal(utc(own)) {
 			t.Errorf("%s: %+v", name, all)
 		}
 	}
@@ -89,8 +89,8 @@ func TestManualSuccess(t *testing.T) {
 	if later := newJob("shop", j, s, &NodeList{}, ok); !later.LastSuccess().Equal(utc(byHand)) || !later.Stall.Starved.IsZero() {
 		t.Errorf("without its lines: the last success is %v, starved since %v", later.LastSuccess(), later.Stall.Starved)
 	}
-	alive := Run{Tick: utc(opened), State: Running, Granted: utc(opened), LeftMs: new(int64(1))}
-	if got := ok.Pace.Stall([]Run{{Tick: utc(byHand), Manual: true, State: Waiting}, alive}, utc(now)); got.Stuck != nil {
+	alive := Run{Tick: Instant(opened), State: Running, Granted: Instant(opened), LeftMs: new(int64(1))}
+	if got := ok.Pace.Stall([]Run{{Tick: Instant(byHand), Manual: true, State: Waiting}, alive}, utc(now)); got.Stuck != nil {
 		t.Errorf("a manual run that waits makes the job stuck: %+v", got)
 	}
 }
@@ -110,8 +110,8 @@ func TestManualInstants(t *testing.T) {
 		{StateText(fmt.Sprint("skip ", tick.UnixMilli())), "skips the tick of 2026-11-26T10:15:03Z"},
 		{StateText("skip 0"), "skips no tick"},
 		{StateText("running"), "running"},
-		{failure(&Run{Tick: byHand, State: Missed, Reason: "deadline"}, tick), "The manual run of 10:15:03.417 was missed (deadline)"},
-		{failure(&Run{Tick: tick, State: Missed, Reason: "deadline"}, tick), "The tick of 10:15:03 was missed (deadline)"},
+		{failure(&Run{Tick: InstantOf(byHand), State: Missed, Reason: "deadline"}, tick), "The manual run of 10:15:03.417 was missed (deadline)"},
+		{failure(&Run{Tick: InstantOf(tick), State: Missed, Reason: "deadline"}, tick), "The tick of 10:15:03 was missed (deadline)"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s, want %s", c.got, c.want)

@@ -83,7 +83,7 @@ func (j *Job) olderIn(runs []Run, since time.Time, n int) older {
 	slices.SortFunc(o.runs, Newer)
 	if len(o.runs) > n {
 		o.runs = slices.Clone(o.runs[:n])
-		o.since = o.runs[n-1].Recorded
+		o.since = o.runs[n-1].Recorded.Time()
 	}
 	o.excepted = j.exceptedIn(o.runs)
 	return o
@@ -92,7 +92,7 @@ func (j *Job) olderIn(runs []Run, since time.Time, n int) older {
 // has reports whether the job's runs have the tick of a run, or a range that has grown over it.
 func (j *Job) has(r *Run) bool {
 	return slices.ContainsFunc(j.Runs, func(of Run) bool {
-		return of.Tick.Equal(r.Tick) || of.Between != "" && !r.Manual && of.From.Before(r.Tick) && r.Tick.Before(of.Tick)
+		return of.Tick == r.Tick || of.Between != "" && !r.Manual && of.From < r.Tick && r.Tick < of.Tick
 	})
 }
 

@@ -38,8 +38,8 @@ type Options struct {
 	// "", the error is shown.
 	Explain func(error) string
 	// Lines is the number of lines of all journals together that are kept in memory. Each job
-	// has an equal share, but at least 8 lines, and at most 60 and 20 older exceptions. Zero: 80,000, which
-	// take some 80 MB.
+	// has an equal share, but at least 6 lines, and at most 60 and 20 older exceptions. Zero: 60,000, which
+	// take some 40 MB.
 	Lines int
 }
 
@@ -60,7 +60,7 @@ type Projection struct {
 // New returns a projection that has read nothing. It starts nothing.
 func New(o Options) *Projection {
 	if o.Lines == 0 {
-		o.Lines = 80_000
+		o.Lines = 60_000
 	}
 	p := &Projection{o: o, turn: make(chan struct{}, 1), changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 	p.current = &Snapshot{Namespace: o.Namespace, Nodes: NewNodeList(series.MemberList{}, errNotRead), Down: errNotRead.Error()}

@@ -128,7 +128,7 @@ func TestSentence(t *testing.T) {
 		for i, state := range states {
 			j := &Job{Name: string(rune('a' + i)), State: state, Series: series.Series{Now: now.UnixMilli(), Mark: 1}}
 			if state == Failing || state == Lost {
-				j.Runs = []Run{{Tick: now, State: state}}
+				j.Runs = []Run{{Tick: InstantOf(now), State: state}}
 			}
 			s.Jobs = append(s.Jobs, j)
 		}
@@ -304,7 +304,7 @@ func TestPausedIsNotOverdue(t *testing.T) {
 func TestLostStays(t *testing.T) {
 	run := func(s State, ago time.Duration) Run {
 		at := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).Add(-ago)
-		return Run{Tick: at, Recorded: at, State: s, Outcome: "failed", Node: "a"}
+		return Run{Tick: InstantOf(at), Recorded: InstantOf(at), State: s, Outcome: "failed", Node: "a"}
 	}
 	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
 	whole, cut := []series.Line{{Verdict: series.VerdictOpened}}, []series.Line{{Verdict: series.VerdictRan, At: 1}}
@@ -318,7 +318,7 @@ func TestLostStays(t *testing.T) {
 		{[]Run{run(Lost, 1)}, whole, Lost, "is lost with a"},
 		{[]Run{run(OK, 1), run(Skipped, 2), run(OK, 3), run(Lost, 4)}, whole, Lost, "later ones ended ok: it is listed until 3 have, or for 24 hours"},
 		{[]Run{run(OK, 1), run(OK, 2), run(OK, 3), run(Lost, 4)}, whole, OK, ""},
-		{[]Run{run(OK, 1), run(Missed, 24*time.Hour-1)}, whole, Missed, "later ones ended ok"},
+		{[]Run{run(OK, 1), run(Missed, 24*time.Hour-time.Millisecond)}, whole, Missed, "later ones ended ok"},
 		{[]Run{run(OK, 1), run(Missed, 24*time.Hour)}, whole, OK, ""},
 		{[]Run{run(Missed, 25*time.Hour)}, whole, Missed, "was missed"},
 		{[]Run{run(OK, 1), run(Failing, 2)}, whole, OK, ""},

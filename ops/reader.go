@@ -20,7 +20,7 @@ const (
 	linesEvery = 5 * time.Minute  // after which a journal is read again although the state has not changed
 	abreast    = 8                // number of journals that are read at once
 	atOnce     = 200              // number of jobs whose journals are held at once
-	leastLines = 8                // the least number of lines of a journal that are kept
+	leastLines = 6                // the least number of lines of a journal that are kept
 	mostLines  = 60
 
 	lastTimeout = 2 * time.Second // for the states of the jobs whose lines were read

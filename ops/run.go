@@ -39,33 +39,33 @@ var JobStates = []State{Unknown, Overdue, Stuck, Lost, Failing, Missed, Starved,
 // A Run is the result of a tick: its last attempt, or the reason why it had none. A Run for a range
 // covers all ticks after From up to Tick.
 type Run struct {
-	ID       string    `json:"id"`
-	Job      string    `json:"job"`
-	Tick     time.Time `json:"tick"`
-	until    int64     // the last instant of the older runs in its list, in Unix milliseconds; 0: not known
-	From     time.Time `json:"from,omitzero"` // for a range: the instant before its first tick
-	State    State     `json:"state"`
-	Verdict  string    `json:"verdict"`
-	Between  string    `json:"between,omitempty"` // for a range: the verdict of the ticks before Tick
-	Reason   string    `json:"reason,omitempty"`
-	Outcome  string    `json:"outcome,omitempty"`
-	Node     string    `json:"node,omitempty"`
-	Attempt  int       `json:"attempt,omitempty"`
-	Fence    int64     `json:"fence,omitempty"`
-	Recorded time.Time `json:"recorded"`            // when the verdict, or the last grant, was recorded
-	Granted  time.Time `json:"granted,omitzero"`    // when the last attempt was granted
-	Ended    time.Time `json:"ended,omitzero"`      // when the last attempt ended
-	LateMs   *int64    `json:"late_ms,omitempty"`   // from the tick, or from the request of a manual run, to the first grant
-	JitterMs *int64    `json:"jitter_ms,omitempty"` // of LateMs, the part that the recorded jitter asked for
-	TookMs   *int64    `json:"took_ms,omitempty"`   // duration of the last attempt
-	LeftMs   *int64    `json:"left_ms,omitempty"`   // remaining lease of a run that is alive
-	Behind   *int      `json:"behind,omitempty"`    // for a run that is alive: the number of ticks since its own
-	Error    string    `json:"error,omitempty"`
-	Blocker  time.Time `json:"blocker,omitzero"` // the tick of the run that blocked this one
+	ID       string  `json:"id"`
+	Job      string  `json:"job"`
+	Tick     Instant `json:"tick"`
+	until    Instant // the last one of the older runs in its list; 0: not known
+	From     Instant `json:"from,omitzero"` // for a range: the instant before its first tick
+	State    State   `json:"state"`
+	Verdict  string  `json:"verdict"`
+	Between  string  `json:"between,omitempty"` // for a range: the verdict of the ticks before Tick
+	Reason   string  `json:"reason,omitempty"`
+	Outcome  string  `json:"outcome,omitempty"`
+	Node     string  `json:"node,omitempty"`
+	Attempt  int     `json:"attempt,omitempty"`
+	Fence    int64   `json:"fence,omitempty"`
+	Recorded Instant `json:"recorded"`            // when the verdict, or the last grant, was recorded
+	Granted  Instant `json:"granted,omitzero"`    // when the last attempt was granted
+	Ended    Instant `json:"ended,omitzero"`      // when the last attempt ended
+	LateMs   *int64  `json:"late_ms,omitempty"`   // from the tick, or from the request of a manual run, to the first grant
+	JitterMs *int64  `json:"jitter_ms,omitempty"` // of LateMs, the part that the recorded jitter asked for
+	TookMs   *int64  `json:"took_ms,omitempty"`   // duration of the last attempt
+	LeftMs   *int64  `json:"left_ms,omitempty"`   // remaining lease of a run that is alive
+	Behind   *int    `json:"behind,omitempty"`    // for a run that is alive: the number of ticks since its own
+	Error    string  `json:"error,omitempty"`
+	Blocker  Instant `json:"blocker,omitzero"` // the tick of the run that blocked this one
 
-	Manual    bool      `json:"manual,omitempty"`    // an operator requested it: Tick is the instant of the request
-	For       time.Time `json:"for,omitzero"`        // for a run of a backfill: the earlier tick whose work it does; Tick is then the run's own instant
-	Cancelled bool      `json:"cancelled,omitempty"` // for a run that has not ended: an operator cancelled it
+	For       Instant `json:"for,omitzero"`        // for a run of a backfill: the earlier tick whose work it does; Tick is then the run's own instant
+	Manual    bool    `json:"manual,omitempty"`    // an operator requested it: Tick is the instant of the request
+	Cancelled bool    `json:"cancelled,omitempty"` // for a run that has not ended: an operator cancelled it
 
 	// Shards counts the shards of a tick that is divided into them; nil: it is not. Node is then the node that opened the
 	// tick, and LeftMs the time until the last lease of a shard ends.
@@ -84,8 +84,7 @@ func runID(namespace, job string, tick time.Time) string {
 
 // newRun returns the Run of a number without a verdict.
 func newRun(namespace, job string, number int64) *Run {
-	tick := utc(number)
-	return &Run{ID: runID(namespace, job, tick), Job: job, Tick: tick, Manual: spec.Manual(number)}
+	return &Run{ID: runID(namespace, job, utc(number)), Job: job, Tick: Instant(number), Manual: spec.Manual(number)}
 }
 
 // Runs returns the results of the ticks in a journal's lines and exceptions, the newest first. The state shows
@@ -126,28 +125,28 @@ func Runs(namespace string, j *series.Journal, s *series.Series) []Run {
 	}
 	jitter(all, j)
 	all = append(all, unlisted(namespace, byTick, s)...)
-	slices.SortStableFunc(all, func(a, b *Run) int { return b.Tick.Compare(a.Tick) })
+	slices.SortStableFunc(all, func(a, b *Run) int { return cmp.Compare(b.Tick, a.Tick) })
 	runs := make([]Run, len(all))
 	for i, r := range all {
 		runs[i] = *r
 	}
-	for i, until := len(runs)-1, int64(1); i >= 0; i-- {
+	for i, until := len(runs)-1, Instant(1); i >= 0; i-- {
 		runs[i].until = until
 		until = max(until, runs[i].last())
 	}
 	return runs
 }
 
-// last returns the last instant of a run, in Unix milliseconds.
-func (r *Run) last() int64 {
+// last returns the last instant of a run.
+func (r *Run) last() Instant {
 	if r.State == Running || r.State == Waiting {
 		return math.MaxInt64
 	}
-	return max(r.Tick.UnixMilli(), r.Recorded.UnixMilli(), r.Ended.UnixMilli()) + 1 // a part of it may be missing
+	return max(r.Tick, r.Recorded, r.Ended) + 1 // a part of it may be missing
 }
 
 // olderOver reports whether the older runs in the list of this run were over before an instant. The list need not be visited further.
-func (r *Run) olderOver(at time.Time) bool { return r.until != 0 && r.until < at.UnixMilli() }
+func (r *Run) olderOver(at time.Time) bool { return r.until != 0 && int64(r.until) < at.UnixMilli() }
 
 // olderEnded reports whether the older runs in the list of this run have ended.
 func (r *Run) olderEnded() bool { return r.until != 0 && r.until != math.MaxInt64 }
@@ -156,15 +155,15 @@ func (r *Run) olderEnded() bool { return r.until != 0 && r.until != math.MaxInt6
 func (r *Run) read(l *series.Line) {
 	r.revision = cmp.Or(r.revision, l.Revision)
 	if l.Between != "" && l.From < l.To {
-		r.From, r.Between = utc(l.From), string(l.Between)
+		r.From, r.Between = Instant(l.From), string(l.Between)
 	}
 	switch l.Verdict {
 	case series.VerdictRan:
 		if r.Granted.IsZero() && l.Attempt <= 1 { // otherwise the line of the first grant is gone
 			r.LateMs = new(max(0, l.At-l.To)) // a grant may come slightly early, and carries the wait
 		}
-		r.Granted, r.Recorded = utc(l.At), utc(l.At)
-		r.Outcome, r.Error, r.Ended, r.TookMs = "", "", time.Time{}, nil
+		r.Granted, r.Recorded = Instant(l.At), Instant(l.At)
+		r.Outcome, r.Error, r.Ended, r.TookMs = "", "", 0, nil
 		r.Node, r.Attempt, r.Fence = l.Node, l.Attempt, l.Fence
 		if l.Shards > 0 {
 			r.Shards = &ShardCount{Of: l.Shards}
@@ -179,12 +178,12 @@ func (r *Run) read(l *series.Line) {
 		}
 		r.end(l, at)
 	default:
-		r.Recorded, r.For = utc(l.At), cmp.Or(r.For, utc(l.For))
+		r.Recorded, r.For = Instant(l.At), cmp.Or(r.For, Instant(l.For))
 		if l.Node != "" && r.Node == "" {
 			r.Node = l.Node
 		}
 		if l.Blocker != 0 {
-			r.Blocker = utc(l.Blocker)
+			r.Blocker = Instant(l.Blocker)
 		}
 	}
 	if l.Verdict != series.VerdictEnded {
@@ -195,12 +194,12 @@ func (r *Run) read(l *series.Line) {
 
 // end applies the end of the attempt that was granted last.
 func (r *Run) end(l *series.Line, at int64) {
-	r.Outcome, r.Error, r.Ended = l.Outcome, l.Error, utc(at)
+	r.Outcome, r.Error, r.Ended = l.Outcome, l.Error, Instant(at)
 	if r.Verdict == "" { // the journal no longer has the line of the grant
-		r.Verdict, r.Node, r.Attempt, r.Fence, r.Recorded = string(series.VerdictRan), l.Node, l.Attempt, l.Fence, utc(l.At)
+		r.Verdict, r.Node, r.Attempt, r.Fence, r.Recorded = string(series.VerdictRan), l.Node, l.Attempt, l.Fence, Instant(l.At)
 	}
 	if !r.Granted.IsZero() {
-		r.TookMs = new(r.Ended.Sub(r.Granted).Milliseconds())
+		r.TookMs = new(int64(r.Ended - r.Granted))
 	}
 	if l.Shards > 0 {
 		r.Shards, r.Error = settledShards(l)
@@ -246,7 +245,7 @@ func (r *Run) between() State { return stateOf(&Run{Verdict: r.Between}) }
 
 // stands applies the store's state of an unsettled run.
 func (r *Run) stands(run *series.Run, s *series.Series) {
-	r.Cancelled, r.Behind, r.For = run.Cancelled, nil, utc(run.For)
+	r.Cancelled, r.Behind, r.For = run.Cancelled, nil, Instant(run.For)
 	if run.Shards > 0 {
 		r.Shards = countShards(&s.Sheet, s.Now)
 	}

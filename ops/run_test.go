@@ -56,7 +56,7 @@ func TestRuns(t *testing.T) {
 		}
 	}
 	all := Runs("shop", &series.Journal{Lines: []series.Line{ran(0, 1), ended(0, series.OutcomeOK), ran(1000, 1)}}, &series.Series{Key: "job"})
-	if len(all) != 2 || !all[0].Tick.After(all[1].Tick) || *all[1].LateMs != 5 || *all[1].TookMs != 100 || all[0].TookMs != nil {
+	if len(all) != 2 || all[0].Tick <= all[1].Tick || *all[1].LateMs != 5 || *all[1].TookMs != 100 || all[0].TookMs != nil {
 		t.Errorf("%+v", all)
 	}
 }
@@ -99,7 +99,7 @@ func TestRunsOfANode(t *testing.T) {
 
 // A range is selected by the state of its ticks.
 func TestRangesByState(t *testing.T) {
-	r := Run{Tick: time.UnixMilli(5000), From: time.UnixMilli(1000), State: OK, Verdict: "ran", Outcome: "ok", Between: "missed"}
+	r := Run{Tick: 5000, From: 1000, State: OK, Verdict: "ran", Outcome: "ok", Between: "missed"}
 	for state, want := range map[State]bool{OK: true, Missed: true, Skipped: false} {
 		if f := (RunFilter{State: string(state)}); f.Lets(&r) != want {
 			t.Errorf("%s: %v", state, !want)
@@ -115,9 +115,9 @@ func TestTally(t *testing.T) {
 	}
 	begin := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
 	runs := []Run{
-		{Tick: begin.Add(20 * time.Second), State: OK},
-		{Tick: begin.Add(15 * time.Second), From: begin, State: Skipped, Verdict: "skipped", Between: "missed"},
-		{Tick: begin.Add(-time.Second), State: Lost},
+		{Tick: InstantOf(begin.Add(20 * time.Second)), State: OK},
+		{Tick: InstantOf(begin.Add(15 * time.Second)), From: InstantOf(begin), State: Skipped, Verdict: "skipped", Between: "missed"},
+		{Tick: InstantOf(begin.Add(-time.Second)), State: Lost},
 	}
 	for _, c := range []struct {
 		schedule *spec.Schedule
@@ -145,7 +145,7 @@ func TestRunsOfAPause(t *testing.T) {
 		to := t0 + through.Milliseconds()
 		j.Lines = []series.Line{{Verdict: series.VerdictPaused, At: to, From: t0, To: to, Between: series.VerdictPaused}}
 		runs := Runs("shop", &j, &series.Series{Key: "job", Now: to})
-		if want == 0 && len(runs) > 0 || want > 0 && (len(runs) != 1 || runs[0].State != Paused || runs[0].Tick.UnixMilli() != t0+want.Milliseconds()) {
+		if want == 0 && len(runs) > 0 || want > 0 && (len(runs) != 1 || runs[0].State != Paused || int64(runs[0].Tick) != t0+want.Milliseconds()) {
 			t.Errorf("resumed after %v: %+v", through, runs)
 		}
 	}
@@ -189,7 +189,7 @@ func TestFind(t *testing.T) {
 func TestRunFilterOfARange(t *testing.T) {
 	t.Parallel()
 	at := func(n int64) time.Time { return time.UnixMilli(n).UTC() }
-	missed := Run{Verdict: "ran", Between: "missed", From: at(1000), Tick: at(5000)}
+	missed := Run{Verdict: "ran", Between: "missed", From: InstantOf(at(1000)), Tick: InstantOf(at(5000))}
 	for _, c := range []struct {
 		from, to int64
 		verdict  string
@@ -213,10 +213,10 @@ func TestListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &Job{Name: "a", Schedule: schedule, Runs: []Run{{Tick: at(20), State: Waiting, Node: "n"}, {Tick: at(10), State: OK}}}
+	j := &Job{Name: "a", Schedule: schedule, Runs: []Run{{Tick: InstantOf(at(20)), State: Waiting, Node: "n"}, {Tick: InstantOf(at(10)), State: OK}}}
 	j.Overdue = []OverdueTick{{Cause: "no node lives", Overdue: verify.Overdue{Tick: at(30), Last: at(50), Ticks: 3}}, {Overdue: verify.Overdue{Tick: at(20), Ticks: 1, State: "open"}}}
 	runs := j.Listed()
-	if len(runs) != 3 || runs[0].Tick != at(50) || runs[1].Tick != at(20) || runs[1].State != Overdue || runs[1].Node != "n" || j.Runs[0].State != Waiting {
+	if len(runs) != 3 || runs[0].Tick != InstantOf(at(50)) || runs[1].Tick != InstantOf(at(20)) || runs[1].State != Overdue || runs[1].Node != "n" || j.Runs[0].State != Waiting {
 		t.Fatalf("%+v", runs)
 	}
 	if n, few := j.CountIn(&runs[0], at(0), 100), j.CountIn(&runs[0], at(0), 2); n != 3 || few != 2 {
@@ -298,7 +298,7 @@ func TestDelayed(t *testing.T) {
 		"it is decided": {due - 1, tick, false},
 	} {
 		j := &Job{Name: "job", Schedule: schedule, Policies: policies, State: OK, Series: series.Series{Now: c.now, Mark: c.mark}}
-		if r := j.delayed(); (r != nil) != c.want || r != nil && (r.State != Waiting || r.Tick.UnixMilli() != tick) {
+		if r := j.delayed(); (r != nil) != c.want || r != nil && (r.State != Waiting || int64(r.Tick) != tick) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
@@ -317,7 +317,7 @@ func TestNeverRan(t *testing.T) {
 		"never":         {series.Series{Mark: t0}, whole, []Run{{State: Missed}}, true},
 		"not on record": {series.Series{}, nil, nil, false},
 		"it ended ok":   {series.Series{Mark: t0, Last: t0}, whole, nil, false},
-		"it failed":     {series.Series{Mark: t0}, whole, []Run{{State: Failing, Granted: utc(t0)}}, false},
+		"it failed":     {series.Series{Mark: t0}, whole, []Run{{State: Failing, Granted: Instant(t0)}}, false},
 		"not known":     {series.Series{Mark: t0}, cut, nil, false},
 	} {
 		if got := (&Job{Series: c.state, Journal: series.Journal{Lines: c.lines}, Runs: c.runs}).NeverRan(); got != c.want {

@@ -31,18 +31,18 @@ type RunFilter struct {
 func (f *RunFilter) Lets(r *Run) bool {
 	first := r.Tick
 	if r.Between != "" {
-		first = r.From.Add(time.Millisecond)
+		first = r.From + 1
 	}
 	return (f.Verdict == "" || r.Verdict == f.Verdict || r.Outcome == f.Verdict || r.Between == f.Verdict || f.Verdict == Takeover && r.takenOver()) &&
 		(f.State == "" || string(r.State) == f.State || f.State == "alive" && r.Alive() || r.Between != "" && string(r.between()) == f.State) &&
-		strings.HasPrefix(r.Node, f.Node) && !r.Tick.Before(f.From) && (f.To.IsZero() || !first.After(f.To))
+		strings.HasPrefix(r.Node, f.Node) && !r.Tick.Time().Before(f.From) && (f.To.IsZero() || !first.Time().After(f.To))
 }
 
 // Newer orders runs: the latest recorded first.
 func Newer(a, b Run) int { return newer(&a, &b) }
 
 func newer(a, b *Run) int {
-	if c := b.Recorded.Compare(a.Recorded); c != 0 {
+	if c := cmp.Compare(b.Recorded, a.Recorded); c != 0 {
 		return c
 	}
 	return cmp.Compare(b.ID, a.ID)
@@ -54,13 +54,13 @@ func newer(a, b *Run) int {
 func (s *Snapshot) Recent(n int, let func(*Run) bool) []Run {
 	var newest oldestFirst
 	for _, j := range s.Jobs {
-		if n > 0 && len(newest) == n && j.latest != 0 && j.latest < newest[0].Recorded.UnixMilli() {
+		if n > 0 && len(newest) == n && j.latest != 0 && j.latest < int64(newest[0].Recorded) {
 			continue
 		}
 		for i := range j.Runs {
 			r := &j.Runs[i]
 			newest.add(r, n, let)
-			if len(newest) == n && (n < 1 || r.olderOver(newest[0].Recorded)) {
+			if len(newest) == n && (n < 1 || r.olderOver(newest[0].Recorded.Time())) {
 				break
 			}
 		}
@@ -79,7 +79,7 @@ func (s *Snapshot) Recent(n int, let func(*Run) bool) []Run {
 func (j *Job) recorded() (latest int64) {
 	for _, runs := range [][]Run{j.Runs, j.older.runs} {
 		for i := range runs {
-			latest = max(latest, runs[i].Recorded.UnixMilli())
+			latest = max(latest, int64(runs[i].Recorded))
 		}
 	}
 	return latest
@@ -182,7 +182,7 @@ func (j *Job) Tally(counts map[State]int, from time.Time) {
 	}
 	for i := range slices.Backward(j.Runs) {
 		r := &j.Runs[i]
-		if !r.Tick.Before(from) {
+		if !r.Tick.Time().Before(from) {
 			break
 		}
 		if counts[r.State]--; counts[r.State] == 0 {
@@ -196,13 +196,13 @@ func (j *Job) Tally(counts map[State]int, from time.Time) {
 func Tally(counts map[State]int, runs []Run, schedule *spec.Schedule, from time.Time) {
 	for i := range runs {
 		r := &runs[i]
-		if r.Tick.Before(from) {
+		if r.Tick.Time().Before(from) {
 			continue
 		}
 		counts[r.State]++
 		if r.Between != "" && schedule != nil {
-			after := max(r.From.UnixMilli(), from.UnixMilli()-1)
-			if n := schedule.Count(after, r.Tick.UnixMilli()-1, maxTally); n > 0 {
+			after := max(int64(r.From), from.UnixMilli()-1)
+			if n := schedule.Count(after, int64(r.Tick)-1, maxTally); n > 0 {
 				counts[r.between()] += n
 			}
 		}

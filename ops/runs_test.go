@@ -21,7 +21,7 @@ func TestRecent(t *testing.T) {
 	for range 20 {
 		j := &Job{}
 		for range rnd.IntN(30) {
-			j.Runs = append(j.Runs, Run{ID: fmt.Sprint(len(all) + len(j.Runs)), Attempt: rnd.IntN(2), Recorded: time.Unix(rnd.Int64N(50), 0)})
+			j.Runs = append(j.Runs, Run{ID: fmt.Sprint(len(all) + len(j.Runs)), Attempt: rnd.IntN(2), Recorded: InstantOf(time.Unix(rnd.Int64N(50), 0))})
 		}
 		all = append(all, j.Runs...)
 		split := rnd.IntN(len(j.Runs) + 1)
@@ -32,7 +32,7 @@ func TestRecent(t *testing.T) {
 		s.Jobs = append(s.Jobs, j)
 	}
 	slices.SortFunc(all, Newer)
-	if !slices.IsSortedFunc(all, func(a, b Run) int { return cmp.Or(b.Recorded.Compare(a.Recorded), strings.Compare(b.ID, a.ID)) }) {
+	if !slices.IsSortedFunc(all, func(a, b Run) int { return cmp.Or(cmp.Compare(b.Recorded, a.Recorded), strings.Compare(b.ID, a.ID)) }) {
 		t.Error("of runs that were recorded at once, an earlier one comes first")
 	}
 	first := func(r *Run) bool { return r.Attempt == 0 }

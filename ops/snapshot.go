@@ -75,7 +75,7 @@ func (s *Snapshot) Count() map[State]int {
 // Newest returns the newest recorded verdict, or nil.
 func (s *Snapshot) Newest() (newest *Run) {
 	for _, j := range s.Jobs {
-		if r := j.Last(); r != nil && (newest == nil || r.Recorded.After(newest.Recorded)) {
+		if r := j.Last(); r != nil && (newest == nil || r.Recorded > newest.Recorded) {
 			newest = r
 		}
 	}

@@ -53,17 +53,17 @@ func (p *Pace) Stall(runs []Run, now time.Time) (s Stall) {
 		r := &runs[i]
 		switch r.State {
 		case Skipped, Superseded, Waiting:
-			if r.Outcome != series.OutcomeSkipped && !r.Manual && r.Tick.After(skipped) {
-				skipped = r.Tick
+			if r.Outcome != series.OutcomeSkipped && !r.Manual && r.Tick.Time().After(skipped) {
+				skipped = r.Tick.Time()
 			}
 		}
 	}
 	for i := range runs {
 		r := &runs[i]
-		if !r.Alive() || !skipped.After(r.Tick) || s.Stuck != nil && s.Stuck.Tick.Before(r.Tick) {
+		if !r.Alive() || !skipped.After(r.Tick.Time()) || s.Stuck != nil && s.Stuck.Tick < r.Tick {
 			continue
 		}
-		if age := now.Sub(r.Granted); age > p.most(r.Tick) || p.Timeout > 0 && age > p.Timeout+verify.DefaultGrace {
+		if age := now.Sub(r.Granted.Time()); age > p.most(r.Tick.Time()) || p.Timeout > 0 && age > p.Timeout+verify.DefaultGrace {
 			s.Stuck = r
 		}
 	}
@@ -175,7 +175,7 @@ func percentile(values []int64, percent int) int64 { return values[(len(values)*
 func (p *Pace) Count(runs []Run, now time.Time) {
 	for i := range runs {
 		if r := &runs[i]; r.Alive() && p.Schedule != nil {
-			r.Behind = new(p.Schedule.Count(r.Tick.UnixMilli(), now.UnixMilli(), mostBehind))
+			r.Behind = new(p.Schedule.Count(int64(r.Tick), now.UnixMilli(), mostBehind))
 		}
 	}
 }
@@ -185,9 +185,9 @@ func (s *Stall) Need(job string, now time.Time) (n Need) {
 	switch {
 	case s.Stuck != nil:
 		r := s.Stuck
-		n = Need{State: Stuck, Job: job, Tick: r.Tick, Next: "cronce runs " + job + " --alive"}
+		n = Need{State: Stuck, Job: job, Tick: r.Tick.Time(), Next: "cronce runs " + job + " --alive"}
 		n.Text = fmt.Sprintf("The run of %s is alive since %s (%s) on %s, and ticks are skipped behind it",
-			TickClock(r.Tick, now), Clock(r.Granted, now), Short(now.Sub(r.Granted)), cmp.Or(r.Node, "its node"))
+			TickClock(r.Tick.Time(), now), Clock(r.Granted.Time(), now), Short(now.Sub(r.Granted.Time())), cmp.Or(r.Node, "its node"))
 		if r.Behind != nil {
 			n.Text += fmt.Sprintf(": %s went by", plural(*r.Behind, "tick"))
 		}
@@ -238,9 +238,9 @@ func unlisted(namespace string, listed map[int64]*Run, s *series.Series) (runs [
 		}
 		run := newRun(namespace, s.Key, r.Number)
 		run.Verdict, run.Node, run.Attempt, run.Fence = string(series.VerdictRan), driver.NodeOf(r.Owner), r.Attempt, r.Fence
-		run.Granted, run.Recorded = utc(r.Granted), utc(r.Granted)
+		run.Granted, run.Recorded = Instant(r.Granted), Instant(r.Granted)
 		if r.State == series.RunWaiting {
-			run.Verdict, run.Granted = string(series.VerdictWaiting), time.Time{}
+			run.Verdict, run.Granted = string(series.VerdictWaiting), 0
 		}
 		run.stands(r, s)
 		runs = append(runs, run)

@@ -71,7 +71,7 @@ func (s *Snapshot) sentence(st *Status) string {
 		text = "The job is decided"
 	}
 	if r := s.Newest(); r != nil {
-		text += fmt.Sprintf(", newest verdict %s ago", Short(s.AsOf.Sub(r.Recorded)))
+		text += fmt.Sprintf(", newest verdict %s ago", Short(s.AsOf.Sub(r.Recorded.Time())))
 	}
 	text += fmt.Sprintf("; %s", plural(st.Nodes, "node"))
 	if n := st.Jobs[Paused]; n > 0 {
@@ -134,7 +134,7 @@ func (j *Job) need(now time.Time) (Need, bool) {
 		n.Next = "cronce status overdue --job " + j.Name
 	case Failing, Lost, Missed:
 		bad := j.bad()
-		n.Tick, n.Next = bad.Tick, fmt.Sprintf("cronce why %s %s", j.Name, TickText(bad.Tick))
+		n.Tick, n.Next = bad.Tick.Time(), fmt.Sprintf("cronce why %s %s", j.Name, TickText(bad.Tick.Time()))
 		n.Text = failure(bad, now)
 		n.cause = bad.Outcome + bad.Error + bad.Reason
 		if j.State == Lost {
@@ -144,9 +144,9 @@ func (j *Job) need(now time.Time) (Need, bool) {
 		case count == 0:
 			n.Text += fmt.Sprintf("; later ones ended ok: it is listed until %d have, or for %d hours", mendedBy, int(mendedFor.Hours()))
 		case !all:
-			n.Text += fmt.Sprintf("; not ok since %s at least (%s or more)", TickClock(first.Tick, now), plural(count, "tick"))
+			n.Text += fmt.Sprintf("; not ok since %s at least (%s or more)", TickClock(first.Tick.Time(), now), plural(count, "tick"))
 		case count > 1:
-			n.Text += fmt.Sprintf("; not ok since %s (%d ticks)", TickClock(first.Tick, now), count)
+			n.Text += fmt.Sprintf("; not ok since %s (%d ticks)", TickClock(first.Tick.Time(), now), count)
 		}
 	case Stuck, Starved:
 		n = j.Stall.Need(j.Name, now)
@@ -184,11 +184,11 @@ func pauseText(p *series.Pause, now time.Time) string {
 func failure(r *Run, now time.Time) string {
 	switch r.State {
 	case Lost:
-		return fmt.Sprintf("%s is lost with %s, which did not end it", subject(r.Tick, now), cmp.Or(r.Node, "its node"))
+		return fmt.Sprintf("%s is lost with %s, which did not end it", subject(r.Tick.Time(), now), cmp.Or(r.Node, "its node"))
 	case Missed:
-		return fmt.Sprintf("%s was missed (%s)", subject(r.Tick, now), cmp.Or(r.Reason, "no reason is recorded"))
+		return fmt.Sprintf("%s was missed (%s)", subject(r.Tick.Time(), now), cmp.Or(r.Reason, "no reason is recorded"))
 	}
-	text := fmt.Sprintf("%s ended as %s on %s", subject(r.Tick, now), r.Outcome, r.Node)
+	text := fmt.Sprintf("%s ended as %s on %s", subject(r.Tick.Time(), now), r.Outcome, r.Node)
 	if r.Error != "" {
 		text += ": " + r.Error
 	}

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"time"
@@ -25,7 +26,7 @@ func (j *Job) Listed() []Run {
 	for r := range j.Ticks(time.Time{}) {
 		runs = append(runs, *r)
 	}
-	slices.SortStableFunc(runs, func(a, b Run) int { return b.Tick.Compare(a.Tick) })
+	slices.SortStableFunc(runs, func(a, b Run) int { return cmp.Compare(b.Tick, a.Tick) })
 	return runs
 }
 
@@ -37,8 +38,8 @@ func (j *Job) Ticks(from time.Time) iter.Seq[*Run] {
 		for i := range j.Runs {
 			r := &j.Runs[i]
 			last := r.olderOver(from)
-			if len(j.Overdue) > 0 && !slices.ContainsFunc(left, r.Tick.Equal) && slices.ContainsFunc(j.Overdue, func(l OverdueTick) bool { return r.Tick.Equal(l.Tick) }) {
-				left = append(left, r.Tick)
+			if len(j.Overdue) > 0 && !slices.ContainsFunc(left, r.Tick.Time().Equal) && slices.ContainsFunc(j.Overdue, func(l OverdueTick) bool { return r.Tick.Time().Equal(l.Tick) }) {
+				left = append(left, r.Tick.Time())
 				r = new(*r)
 				r.State = Overdue
 			}
@@ -62,9 +63,9 @@ func (j *Job) Ticks(from time.Time) iter.Seq[*Run] {
 
 // overdue returns overdue ticks that have no run.
 func (j *Job) overdue(l *OverdueTick) *Run {
-	r := &Run{Job: j.Name, Tick: l.Tick, State: Overdue, Verdict: verdictOverdue, Reason: l.Cause, Recorded: l.Since}
+	r := &Run{Job: j.Name, Tick: InstantOf(l.Tick), State: Overdue, Verdict: verdictOverdue, Reason: l.Cause, Recorded: InstantOf(l.Since)}
 	if l.Ticks > 1 {
-		r.Tick, r.From, r.Between = l.Last, l.Tick.Add(-time.Millisecond), verdictOverdue
+		r.Tick, r.From, r.Between = InstantOf(l.Last), InstantOf(l.Tick)-1, verdictOverdue
 	}
 	return r
 }
@@ -83,7 +84,7 @@ func (j *Job) delayed() *Run {
 	if due <= now {
 		return nil
 	}
-	return &Run{Job: j.Name, Tick: utc(tick), State: Waiting, Verdict: string(series.VerdictWaiting), Reason: "jitter, until " + Clock(utc(due), utc(now)), Recorded: utc(tick)}
+	return &Run{Job: j.Name, Tick: Instant(tick), State: Waiting, Verdict: string(series.VerdictWaiting), Reason: "jitter, until " + Clock(utc(due), utc(now)), Recorded: Instant(tick)}
 }
 
 // jitter sets the jitter of the runs of a job, by the policies that are recorded with their revision. A
@@ -101,7 +102,7 @@ func jitter(runs []*Run, j *series.Journal) {
 			if schedule == nil || r.LateMs == nil || r.revision != use.Revision {
 				continue
 			}
-			tick := r.Tick.UnixMilli()
+			tick := int64(r.Tick)
 			delay := policies.DueAt(r.Job, tick, schedule.NextMilli(tick)) - tick
 			if delay <= *r.LateMs+earlyGrant {
 				r.JitterMs = new(min(delay, *r.LateMs))
@@ -170,11 +171,11 @@ func (j *Job) scheduleOf(r *Run) *spec.Schedule {
 // more than one for a range only.
 func (j *Job) CountIn(r *Run, from time.Time, limit int) int {
 	n := 0
-	if !r.Tick.Before(from) {
+	if !r.Tick.Time().Before(from) {
 		n++
 	}
 	if s := j.between(r); s != nil {
-		n += s.Count(max(r.From.UnixMilli(), from.UnixMilli()-1), r.Tick.UnixMilli()-1, limit)
+		n += s.Count(max(int64(r.From), from.UnixMilli()-1), int64(r.Tick)-1, limit)
 	}
 	return min(n, limit)
 }
@@ -183,17 +184,17 @@ func (j *Job) CountIn(r *Run, from time.Time, limit int) int {
 // of a range it yields the first of each step; zero: each tick.
 func (j *Job) TicksIn(r *Run, from time.Time, step time.Duration) iter.Seq2[time.Time, State] {
 	return func(yield func(time.Time, State) bool) {
-		last := r.Tick.UnixMilli()
+		last := int64(r.Tick)
 		if s := j.between(r); s != nil {
 			state := r.between()
-			for ms := s.NextMilli(max(r.From.UnixMilli(), from.UnixMilli()-1)); ms != 0 && ms < last; ms = s.NextMilli(ms + max(0, step.Milliseconds()-1)) {
+			for ms := s.NextMilli(max(int64(r.From), from.UnixMilli()-1)); ms != 0 && ms < last; ms = s.NextMilli(ms + max(0, step.Milliseconds()-1)) {
 				if !yield(utc(ms), state) {
 					return
 				}
 			}
 		}
-		if !r.Tick.Before(from) {
-			yield(r.Tick, r.State)
+		if !r.Tick.Time().Before(from) {
+			yield(r.Tick.Time(), r.State)
 		}
 	}
 }

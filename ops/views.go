@@ -226,7 +226,7 @@ func byState(jobs []*Job) []*Job {
 
 func lastOf(j *Job) time.Time {
 	if r := j.Last(); r != nil {
-		return r.Recorded
+		return r.Recorded.Time()
 	}
 	return time.Time{}
 }

@@ -62,7 +62,7 @@ func TestRecentVisitsTheNewestAlone(t *testing.T) {
 	visits := 0
 	newest := s.Recent(wanted, func(*Run) bool { visits++; return true })
 	for i := range newest {
-		if want := end.Add(-time.Duration(i) * time.Second); !newest[i].Tick.Equal(want) {
+		if want := end.Add(-time.Duration(i) * time.Second); !newest[i].Tick.Time().Equal(want) {
 			t.Errorf("the verdict %d is of %v, want %v", i, newest[i].Tick, want)
 		}
 	}

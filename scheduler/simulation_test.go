@@ -285,10 +285,10 @@ func (s *simulation) compare(key string) {
 		}
 	}
 	for _, run := range ops.Runs("", &q.Journal, &q.State) {
-		q.Tick = run.Tick
+		q.Tick = run.Tick.Time()
 		s.agree(judge, q, run.State)
-		if run.State == ops.OK && !ran[run.Tick.UnixMilli()] {
-			s.t.Errorf("%s %v is listed as ok, and did not run", key, run.Tick.UTC())
+		if run.State == ops.OK && !ran[int64(run.Tick)] {
+			s.t.Errorf("%s %v is listed as ok, and did not run", key, run.Tick.Time())
 		}
 	}
 }

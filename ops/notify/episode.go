@@ -119,8 +119,8 @@ func lastSuccess(j *ops.Job, failed time.Time) time.Time {
 	for i := range j.Runs {
 		switch r := &j.Runs[i]; {
 		case r.State != ops.OK:
-		case r.Tick.Before(failed):
-			return r.Tick
+		case r.Tick.Time().Before(failed):
+			return r.Tick.Time()
 		default:
 			later = true
 		}

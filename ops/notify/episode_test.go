@@ -32,7 +32,7 @@ func snapshot(jobs ...*ops.Job) *ops.Snapshot {
 }
 
 func run(minutes int, state ops.State) ops.Run {
-	return ops.Run{Job: "report", Tick: at(minutes), Recorded: at(minutes), State: state}
+	return ops.Run{Job: "report", Tick: ops.InstantOf(at(minutes)), Recorded: ops.InstantOf(at(minutes)), State: state}
 }
 
 // job returns a job with the runs, the newest first.

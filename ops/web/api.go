@@ -224,7 +224,7 @@ func runFilterOf(r *http.Request) (ops.RunFilter, string) {
 
 // nameOf returns the name of a run in the list of the runs of all jobs, and runOf the run with that
 // name, or a fault. Empty: no run.
-func nameOf(r ops.Run) string { return r.Recorded.Format(time.RFC3339Nano) + " " + r.ID }
+func nameOf(r ops.Run) string { return r.Recorded.Time().Format(time.RFC3339Nano) + " " + r.ID }
 
 func runOf(name string) (r ops.Run, fault string) {
 	if name == "" {
@@ -235,7 +235,7 @@ func runOf(name string) (r ops.Run, fault string) {
 	if err != nil || id == "" {
 		return r, fmt.Sprintf("after is %q, must be the next of an answer", clip(name))
 	}
-	return ops.Run{Recorded: t, ID: id}, ""
+	return ops.Run{Recorded: ops.InstantOf(t), ID: id}, ""
 }
 
 func (h *Handler) apiRuns(w http.ResponseWriter, r *http.Request) {
@@ -316,11 +316,11 @@ func (h *Handler) apiJobRuns(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	runs := slices.DeleteFunc(ops.Runs(s.Namespace, &journal, &state), func(run ops.Run) bool {
-		return !f.Lets(&run) || !after.IsZero() && !run.Tick.Before(after)
+		return !f.Lets(&run) || !after.IsZero() && !run.Tick.Time().Before(after)
 	})
 	next := ""
 	if len(runs) > n {
-		runs, next = runs[:n], runs[n-1].Tick.Format(time.RFC3339Nano)
+		runs, next = runs[:n], runs[n-1].Tick.Time().Format(time.RFC3339Nano)
 	}
 	l := listOf(s, append([]ops.Run{}, runs...), next)
 	l.SearchedFrom, l.ExceptionsFrom = ops.Searched(&journal), ops.SearchedExceptions(&journal)

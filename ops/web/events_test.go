@@ -252,8 +252,8 @@ func TestChangedParts(t *testing.T) {
 // each mark and the axis are others. A further tick is sent.
 func TestPictureThatMoved(t *testing.T) {
 	picture := func(wait time.Duration, more ...ops.Run) []livePart {
-		runs := append(more, ops.Run{Tick: ago(15 * time.Second), Node: "pod-a", Attempt: 1, Verdict: "ran", State: ops.Running},
-			ops.Run{Tick: ago(40 * time.Second), Node: "pod-b", Attempt: 2, Verdict: "ran", Outcome: "ok", State: ops.OK})
+		runs := append(more, ops.Run{Tick: ops.InstantOf(ago(15 * time.Second)), Node: "pod-a", Attempt: 1, Verdict: "ran", State: ops.Running},
+			ops.Run{Tick: ops.InstantOf(ago(40 * time.Second)), Node: "pod-b", Attempt: 2, Verdict: "ran", Outcome: "ok", State: ops.OK})
 		s := &ops.Snapshot{AsOf: drawnAt.Add(wait), Nodes: new(ops.NodeList)}
 		return partsOf([]byte(`<section id="lanes" data-live>` + drawn(t, lanesOf(s, []*ops.Job{jobOf(t, "@every 5s", runs...)}, time.Minute)) + `</section>`))
 	}
@@ -265,7 +265,7 @@ func TestPictureThatMoved(t *testing.T) {
 	if next := sent.changed(after, drawnAt.Add(time.Second)); len(next) > 0 {
 		t.Errorf("the picture moved, and is sent: %s", next)
 	}
-	if next := sent.changed(picture(time.Second, ops.Run{Tick: drawnAt, Verdict: "skipped", State: ops.Skipped}), drawnAt.Add(time.Second)); len(next) != 1 {
+	if next := sent.changed(picture(time.Second, ops.Run{Tick: ops.InstantOf(drawnAt), Verdict: "skipped", State: ops.Skipped}), drawnAt.Add(time.Second)); len(next) != 1 {
 		t.Error("a further tick is not sent")
 	}
 }

@@ -240,7 +240,7 @@ func TestHostileTexts(t *testing.T) {
 			pl := newPlane(t, hostile)
 			token := pl.tokens[access.Viewer]
 			for _, target := range []string{"/", "/jobs", "/jobs?q=" + url.QueryEscape(hostile)[:min(150, len(url.QueryEscape(hostile)))], "/jobs/report", "/nodes", "/runs", "/jobs/report/runs?verdict=failed", "/runs?node=" + url.QueryEscape(hostile)[:min(150, len(url.QueryEscape(hostile)))],
-				"/jobs/report/ticks/" + pl.p.Peek().Job("report").Runs[0].Tick.Format(time.RFC3339), "/jobs/" + url.PathEscape("<script>alert(1)</script>")} {
+				"/jobs/report/ticks/" + pl.p.Peek().Job("report").Runs[0].Tick.Time().Format(time.RFC3339), "/jobs/" + url.PathEscape("<script>alert(1)</script>")} {
 				w := pl.do("GET", target, token)
 				body := w.Body.String()
 				if w.Code != 200 && w.Code != 404 && w.Code != 400 {
@@ -282,7 +282,7 @@ func TestAPI(t *testing.T) {
 		Evidence []ops.Run `json:"evidence"`
 		Output   string    `json:"output"`
 	}
-	path := "/jobs/report/ticks/" + run.Tick.Format(time.RFC3339)
+	path := "/jobs/report/ticks/" + run.Tick.Time().Format(time.RFC3339)
 	read("/api/v1"+path, &tick)
 	if !strings.Contains(tick.Sentence, "gateway is away") || len(tick.Evidence) != 1 || tick.Output != "began\ngateway is away" {
 		t.Errorf("%+v", tick)
@@ -292,7 +292,7 @@ func TestAPI(t *testing.T) {
 	} else if !strings.Contains(body, "<pre tabindex=\"0\">\nbegan\ngateway is away</pre>") {
 		t.Errorf("the page lacks the output:\n%s", body)
 	}
-	other := pl.do("GET", "/jobs/report/ticks/"+run.Tick.Add(-time.Hour).Format(time.RFC3339), token).Body.String()
+	other := pl.do("GET", "/jobs/report/ticks/"+run.Tick.Time().Add(-time.Hour).Format(time.RFC3339), token).Body.String()
 	if strings.Contains(other, "<pre") {
 		t.Error("a tick without an output has one")
 	}
@@ -420,7 +420,7 @@ func TestRunsPageGoesOn(t *testing.T) {
 	var runs []ops.Run
 	for i := range 2*defaultLimit + 1 {
 		at := time.UnixMilli(int64(1000 * (1000 - i))).UTC()
-		runs = append(runs, ops.Run{ID: at.String(), Tick: at, Recorded: at})
+		runs = append(runs, ops.Run{ID: at.String(), Tick: ops.InstantOf(at), Recorded: ops.InstantOf(at)})
 	}
 	for _, first := range []string{"/runs?verdict=ok", "/jobs/a%2Fb%3F50%25/runs?verdict=ok"} {
 		target, seen := first, 0
@@ -435,7 +435,7 @@ func TestRunsPageGoesOn(t *testing.T) {
 					t.Fatal(fault)
 				}
 				if !after.IsZero() {
-					rest = slices.DeleteFunc(slices.Clone(runs), func(run ops.Run) bool { return !run.Tick.Before(after) })
+					rest = slices.DeleteFunc(slices.Clone(runs), func(run ops.Run) bool { return !run.Tick.Time().Before(after) })
 				}
 			} else if last, fault := runOf(r.FormValue("after")); fault != "" {
 				t.Fatal(fault)

@@ -188,7 +188,7 @@ func namesOf(runs map[string]*[]jobRun, alive map[string]bool) (names []string) 
 func (p *picture) mark(t *spot) laneMark {
 	again := ""
 	switch {
-	case !t.tick.Equal(t.run.Tick):
+	case !t.tick.Equal(t.run.Tick.Time()):
 	case t.run.Attempt > 1:
 		again = fmt.Sprintf(", attempt %d", t.run.Attempt)
 	case t.run.Shards != nil && t.run.Shards.Rerun > 0:
@@ -199,7 +199,7 @@ func (p *picture) mark(t *spot) laneMark {
 		m.W = percent(t.w)
 	}
 	word := string(t.state)
-	if t.tick.Equal(t.run.Tick) {
+	if t.tick.Equal(t.run.Tick.Time()) {
 		word = verdict(*t.run)
 	}
 	m.Title = ops.Clock(t.tick, p.end) + " " + plain(word) + again
@@ -229,8 +229,8 @@ func reach(jobs []*ops.Job, now time.Time, most time.Duration) time.Duration {
 			if ticks += j.CountIn(r, time.Time{}, usualPeriod); r.Between != "" && ticks < usualPeriod {
 				at = r.From
 			}
-			if at.Before(oldest) {
-				oldest = at
+			if at.Time().Before(oldest) {
+				oldest = at.Time()
 			}
 			if now.Sub(oldest) >= most {
 				return most

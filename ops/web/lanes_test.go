@@ -58,8 +58,8 @@ func drawn(t *testing.T, l lanes) string {
 }
 
 func TestMarksOfTicks(t *testing.T) {
-	took := func(r ops.Run, d time.Duration) ops.Run { r.Ended = r.Tick.Add(d); return r }
-	skipped := ops.Run{Tick: ago(time.Second), From: ago(38 * time.Second), Verdict: "skipped", Between: "skipped", State: ops.Skipped}
+	took := func(r ops.Run, d time.Duration) ops.Run { r.Ended = ops.InstantOf(r.Tick.Time().Add(d)); return r }
+	skipped := ops.Run{Tick: ops.InstantOf(ago(time.Second)), From: ops.InstantOf(ago(38 * time.Second)), Verdict: "skipped", Between: "skipped", State: ops.Skipped}
 	overdue := jobOf(t, "@every 10s")
 	overdue.Overdue = []ops.OverdueTick{{Overdue: verify.Overdue{Tick: ago(30 * time.Second), Last: ago(10 * time.Second), Ticks: 3}}}
 	for _, c := range []struct {
@@ -69,20 +69,20 @@ func TestMarksOfTicks(t *testing.T) {
 		marks int
 		parts []string
 	}{
-		{"a run", jobOf(t, "@every 1s", took(ops.Run{Tick: ago(30 * time.Second), Node: "pod-a", Attempt: 1, Verdict: "ran", Outcome: "ok", State: ops.OK}, 6*time.Second)), "pod-a", 1,
+		{"a run", jobOf(t, "@every 1s", took(ops.Run{Tick: ops.InstantOf(ago(30 * time.Second)), Node: "pod-a", Attempt: 1, Verdict: "ran", Outcome: "ok", State: ops.OK}, 6*time.Second)), "pod-a", 1,
 			[]string{`<a class="s-ok" href="/jobs/report/ticks/2026-11-26T23:01:30Z"><title>23:01:30 ok</title><rect x="50%" y="8" width="10%" height="4"/><use href="#m-ok" x="50%"`}},
-		{"a short run", jobOf(t, "@every 1s", took(ops.Run{Tick: ago(15 * time.Second), Node: "pod-a", Attempt: 1, Verdict: "ran", Outcome: "failed", State: ops.Failing}, 10*time.Millisecond)), "pod-a", 1,
+		{"a short run", jobOf(t, "@every 1s", took(ops.Run{Tick: ops.InstantOf(ago(15 * time.Second)), Node: "pod-a", Attempt: 1, Verdict: "ran", Outcome: "failed", State: ops.Failing}, 10*time.Millisecond)), "pod-a", 1,
 			[]string{`</title><use href="#m-failing" x="75%"`}},
-		{"a takeover", jobOf(t, "@every 1s", took(ops.Run{Tick: ago(15 * time.Second), Node: "pod-b", Attempt: 2, Verdict: "ran", Outcome: "ok", State: ops.OK}, time.Millisecond)), "pod-b", 1,
+		{"a takeover", jobOf(t, "@every 1s", took(ops.Run{Tick: ops.InstantOf(ago(15 * time.Second)), Node: "pod-b", Attempt: 2, Verdict: "ran", Outcome: "ok", State: ops.OK}, time.Millisecond)), "pod-b", 1,
 			[]string{`23:01:45 ok, attempt 2</title><use href="#m-ok" x="75%" width="14" height="14"/><use class="again" href="#m-takeover"`}},
-		{"shards that were taken over", jobOf(t, "@every 1s", took(ops.Run{Tick: ago(15 * time.Second), Node: "pod-b", Attempt: 1, Verdict: "ran", Outcome: "ok", State: ops.OK, Shards: &ops.ShardCount{Of: 3, OK: 3, Rerun: 2}}, time.Millisecond)), "pod-b", 1,
+		{"shards that were taken over", jobOf(t, "@every 1s", took(ops.Run{Tick: ops.InstantOf(ago(15 * time.Second)), Node: "pod-b", Attempt: 1, Verdict: "ran", Outcome: "ok", State: ops.OK, Shards: &ops.ShardCount{Of: 3, OK: 3, Rerun: 2}}, time.Millisecond)), "pod-b", 1,
 			[]string{`23:01:45 ok, 2 of its shards again</title><use href="#m-ok" x="75%" width="14" height="14"/><use class="again" href="#m-takeover"`}},
-		{"shards that were not taken over", jobOf(t, "@every 1s", took(ops.Run{Tick: ago(15 * time.Second), Node: "pod-b", Attempt: 1, Verdict: "ran", Outcome: "ok", State: ops.OK, Shards: &ops.ShardCount{Of: 3, OK: 3}}, time.Millisecond)), "pod-b", 1,
+		{"shards that were not taken over", jobOf(t, "@every 1s", took(ops.Run{Tick: ops.InstantOf(ago(15 * time.Second)), Node: "pod-b", Attempt: 1, Verdict: "ran", Outcome: "ok", State: ops.OK, Shards: &ops.ShardCount{Of: 3, OK: 3}}, time.Millisecond)), "pod-b", 1,
 			[]string{`23:01:45 ok</title><use href="#m-ok" x="75%" width="14" height="14"/></a>`}},
 		{"a line of 37 skipped ticks", jobOf(t, "@every 1s", skipped), "", 37, []string{"23:01:23 skipped", "23:01:59 skipped", `href="#m-skipped"`, "<em>did not run</em>", `aria-label="did not run: 37 ticks"`}},
 		{"ticks that are overdue", overdue, "", 3, []string{"23:01:30 overdue", "23:01:40 overdue", "23:01:50 overdue", `href="#m-overdue"`}},
-		{"a run that began before the period", jobOf(t, "@every 1s", ops.Run{Tick: ago(time.Hour), Node: "pod-a", Attempt: 1, Verdict: "ran", State: ops.Running}), "pod-a", 1, []string{`<rect x="0%" y="8" width="100%"`, `href="#m-running"`}},
-		{"a tick before the period", jobOf(t, "@every 1s", ops.Run{Tick: ago(time.Hour), Verdict: "missed", State: ops.Missed}), "", 0, []string{"no tick is on record within this time"}},
+		{"a run that began before the period", jobOf(t, "@every 1s", ops.Run{Tick: ops.InstantOf(ago(time.Hour)), Node: "pod-a", Attempt: 1, Verdict: "ran", State: ops.Running}), "pod-a", 1, []string{`<rect x="0%" y="8" width="100%"`, `href="#m-running"`}},
+		{"a tick before the period", jobOf(t, "@every 1s", ops.Run{Tick: ops.InstantOf(ago(time.Hour)), Verdict: "missed", State: ops.Missed}), "", 0, []string{"no tick is on record within this time"}},
 	} {
 		l := picked([]*ops.Job{c.job}, time.Minute)
 		marks := 0
@@ -116,9 +116,9 @@ func TestMarksOfAFormerSpec(t *testing.T) {
 
 // However many nodes there are, the ticks that did not run keep their lane.
 func TestLaneOfTicksThatDidNotRun(t *testing.T) {
-	runs := []ops.Run{{Tick: ago(time.Second), Verdict: "paused", State: ops.Paused}}
+	runs := []ops.Run{{Tick: ops.InstantOf(ago(time.Second)), Verdict: "paused", State: ops.Paused}}
 	for i := range 40 {
-		runs = append(runs, ops.Run{Tick: ago(2 * time.Second), Node: fmt.Sprintf("pod-%02d", i), Attempt: 1, Verdict: "ran", Outcome: "ok", State: ops.OK})
+		runs = append(runs, ops.Run{Tick: ops.InstantOf(ago(2 * time.Second)), Node: fmt.Sprintf("pod-%02d", i), Attempt: 1, Verdict: "ran", Outcome: "ok", State: ops.OK})
 	}
 	html := drawn(t, picked([]*ops.Job{jobOf(t, "@every 1s", runs...)}, time.Minute))
 	for _, part := range []string{`href="#m-paused"`, "<em>did not run</em>", "28 more nodes have no lane here."} {
@@ -135,8 +135,8 @@ func TestLaneOfTicksThatDidNotRun(t *testing.T) {
 func TestMergedMarks(t *testing.T) {
 	var jobs []*ops.Job
 	for i := range 3000 {
-		skipped := ops.Run{Tick: ago(time.Second), From: ago(600 * time.Second), Verdict: "skipped", Between: "skipped", State: ops.Skipped}
-		failed := ops.Run{Tick: ago(30 * time.Second), Node: "pod-a", Attempt: 1, Verdict: "ran", Outcome: "ok", State: ops.OK}
+		skipped := ops.Run{Tick: ops.InstantOf(ago(time.Second)), From: ops.InstantOf(ago(600 * time.Second)), Verdict: "skipped", Between: "skipped", State: ops.Skipped}
+		failed := ops.Run{Tick: ops.InstantOf(ago(30 * time.Second)), Node: "pod-a", Attempt: 1, Verdict: "ran", Outcome: "ok", State: ops.OK}
 		if i == 1500 {
 			failed.Outcome, failed.State = "failed", ops.Failing
 		}

@@ -199,7 +199,7 @@ func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
 		if n := lateness(j.Runs[i]); n != nil && !j.Runs[i].Manual {
 			late = append(late, *n)
 		}
-		b.Since = j.Runs[i].Tick
+		b.Since = j.Runs[i].Tick.Time()
 	}
 	b.Took, b.Late = percentiles(took), percentiles(late)
 	action := series.ActionPause

@@ -43,19 +43,19 @@ func newPicture(end time.Time, span time.Duration, named bool) *picture {
 
 // shows reports whether a run, or a tick of a range, is in the period.
 func (p *picture) shows(r *ops.Run) bool {
-	return !r.Tick.Before(p.begin) || r.State == ops.Running || r.Ended.After(p.begin)
+	return !r.Tick.Time().Before(p.begin) || r.State == ops.Running || r.Ended.Time().After(p.begin)
 }
 
 // draw adds the ticks of a run.
 func (p *picture) draw(j *ops.Job, r *ops.Run, step time.Duration) {
 	for tick, state := range j.TicksIn(r, p.begin, step) {
-		if !tick.Equal(r.Tick) {
+		if !tick.Equal(r.Tick.Time()) {
 			p.put("", spot{run: r, tick: tick, state: state, x: p.at(tick), n: 1})
 		}
 	}
 	if r.Granted.IsZero() {
-		if !r.Tick.Before(p.begin) {
-			p.put("", spot{run: r, tick: r.Tick, state: r.State, x: p.at(r.Tick), n: 1})
+		if !r.Tick.Time().Before(p.begin) {
+			p.put("", spot{run: r, tick: r.Tick.Time(), state: r.State, x: p.at(r.Tick.Time()), n: 1})
 		}
 		return
 	}
@@ -66,11 +66,11 @@ func (p *picture) draw(j *ops.Job, r *ops.Run, step time.Duration) {
 	if to.IsZero() {
 		to = r.Recorded // it was lost, or waits for a node
 		if r.State == ops.Running {
-			to = p.end
+			to = ops.InstantOf(p.end)
 		}
 	}
-	x := p.at(r.Granted)
-	p.put(r.Node, spot{run: r, tick: r.Tick, state: r.State, x: x, w: max(0, p.at(to)-x), n: 1})
+	x := p.at(r.Granted.Time())
+	p.put(r.Node, spot{run: r, tick: r.Tick.Time(), state: r.State, x: x, w: max(0, p.at(to.Time())-x), n: 1})
 }
 
 // at returns the place of an instant in a lane, within its ends.

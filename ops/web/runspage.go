@@ -99,7 +99,9 @@ func (b *runsBody) ofJob(h *Handler, r *http.Request, s *ops.Snapshot) []ops.Run
 	counts := map[ops.State]int{}
 	ops.Tally(counts, runs, b.Job.Schedule, b.Since)
 	b.Day = sorted(counts)
-	return slices.DeleteFunc(runs, func(run ops.Run) bool { return !b.Filter.Lets(&run) || !after.IsZero() && !run.Tick.Before(after) })
+	return slices.DeleteFunc(runs, func(run ops.Run) bool {
+		return !b.Filter.Lets(&run) || !after.IsZero() && !run.Tick.Time().Before(after)
+	})
 }
 
 // cut keeps the runs of one page, and sets the address of the next one.
@@ -112,7 +114,7 @@ func (b *runsBody) cut(r *http.Request, runs []ops.Run) {
 	q := r.URL.Query()
 	q.Set("after", nameOf(last))
 	if b.Job != nil {
-		q.Set("after", last.Tick.Format(time.RFC3339Nano))
+		q.Set("after", last.Tick.Time().Format(time.RFC3339Nano))
 	}
 	b.Next = r.URL.EscapedPath() + "?" + q.Encode()
 }

@@ -70,12 +70,12 @@ func agree(t *testing.T, j series.Journal, s series.Series, audit []series.Audit
 	runs := map[int64]ops.State{}
 	var ticks, manual []int64
 	for _, run := range ops.Runs("x", &j, &s) {
-		runs[run.Tick.UnixMilli()] = run.State
+		runs[int64(run.Tick)] = run.State
 		if run.Manual {
-			manual = append(manual, run.Tick.UnixMilli())
+			manual = append(manual, int64(run.Tick))
 		}
-		if state, _ := judge.Tick(run.Tick); state == verify.NotATick {
-			t.Errorf("%v: listed as %s, and not a tick", seconds(run.Tick), run.State)
+		if state, _ := judge.Tick(run.Tick.Time()); state == verify.NotATick {
+			t.Errorf("%v: listed as %s, and not a tick", seconds(run.Tick.Time()), run.State)
 		}
 	}
 	late, left := map[int64]bool{}, map[int64]bool{}

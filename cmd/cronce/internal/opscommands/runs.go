@@ -278,10 +278,10 @@ func (f *runFlags) stream(cmd *cobra.Command, args []string) error {
 		}
 		runs := now.Recent(maxRuns, func(r *ops.Run) bool {
 			at := r.Recorded
-			if r.Ended.After(at) {
+			if r.Ended.Time().After(at.Time()) {
 				at = r.Ended
 			}
-			return (j == nil || r.Job == j.Name) && filter.Lets(r) && !at.Before(time.UnixMilli(read[r.Job]).Add(-changing))
+			return (j == nil || r.Job == j.Name) && filter.Lets(r) && !at.Time().Before(time.UnixMilli(read[r.Job]).Add(-changing))
 		})
 		for _, j := range now.Jobs {
 			if j.Series.Err == nil {
@@ -311,7 +311,7 @@ func runRows(runs []ops.Run, now time.Time, wide, named bool) row {
 			cells = append([]any{r.Job}, cells...)
 		}
 		if wide {
-			cells = append(cells, number(r.Fence), r.Recorded.Format(time.RFC3339))
+			cells = append(cells, number(r.Fence), r.Recorded.Time().Format(time.RFC3339))
 		}
 		rows = append(rows, cells)
 	}
@@ -321,10 +321,10 @@ func runRows(runs []ops.Run, now time.Time, wide, named bool) row {
 // tickOf formats a tick, and marks the instant of a manual run. A run of a backfill has the tick whose work
 // it does.
 func tickOf(r *ops.Run, now time.Time) string {
-	text := ops.TickClock(r.Tick, now)
+	text := ops.TickClock(r.Tick.Time(), now)
 	switch {
 	case !r.For.IsZero():
-		text += " for " + ops.TickClock(r.For, now)
+		text += " for " + ops.TickClock(r.For.Time(), now)
 	case r.Manual:
 		text += " manual"
 	}
@@ -349,7 +349,7 @@ func remark(r *ops.Run, now time.Time) string {
 			parts = append(parts, fmt.Sprintf("lease for %d ms more", *r.LeftMs))
 		}
 		if r.Alive() {
-			parts = append(parts, fmt.Sprintf("alive since %s (%s)", ops.Clock(r.Granted, now), ops.Short(now.Sub(r.Granted))))
+			parts = append(parts, fmt.Sprintf("alive since %s (%s)", ops.Clock(r.Granted.Time(), now), ops.Short(now.Sub(r.Granted.Time()))))
 		}
 		if r.Behind != nil && *r.Behind > 0 {
 			parts = append(parts, fmt.Sprintf("%d ticks went by", *r.Behind))
@@ -359,10 +359,10 @@ func remark(r *ops.Run, now time.Time) string {
 		parts = append(parts, r.Error)
 	}
 	if !r.Blocker.IsZero() {
-		parts = append(parts, "because of the run of "+ops.TickClock(r.Blocker, now))
+		parts = append(parts, "because of the run of "+ops.TickClock(r.Blocker.Time(), now))
 	}
 	if r.Between != "" {
-		parts = append(parts, fmt.Sprintf("those after %s %s", ops.Clock(r.From, now), r.Between))
+		parts = append(parts, fmt.Sprintf("those after %s %s", ops.Clock(r.From.Time(), now), r.Between))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -50,7 +50,7 @@ func (f *runFlags) target(ctx context.Context, s *clients.Store, now *ops.Snapsh
 
 // shards makes the shards of a tick the table of the listing.
 func (l *listing) shards(r *ops.Run, shards []ops.ShardRun) {
-	l.text = fmt.Sprintf("%s, tick %s: %s, %s", r.Job, r.Tick.Format(time.RFC3339Nano), verdictOf(r), r.Shards)
+	l.text = fmt.Sprintf("%s, tick %s: %s, %s", r.Job, r.Tick.Time().Format(time.RFC3339Nano), verdictOf(r), r.Shards)
 	l.key = append(l.key, l.text)
 	l.table = func(wide bool) row { return shardRows(shards, wide) }
 }
