@@ -110,10 +110,10 @@ func (p *Pace) after(at time.Time) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// paceOf returns the pace of a job by its journal, the runs in it, and its state. For limits that
+// paceOf returns the pace of a job by the spec that was used last, its journal, the runs in it, and its state. For limits that
 // the lines do not reach it uses before, which may be nil.
-func paceOf(j *series.Journal, s *series.Series, runs []Run, before *Pace) Pace {
-	p := Pace{Schedule: why.InForce(j.Revisions)}
+func paceOf(schedule *spec.Schedule, j *series.Journal, s *series.Series, runs []Run, before *Pace) Pace {
+	p := Pace{Schedule: schedule}
 	since, manual := s.Last, int64(0)
 	if use := why.LastUsed(j.Revisions); use != nil {
 		recorded, _ := policy.Parse(use.Policies)
@@ -204,7 +204,7 @@ func (j *Job) stall(nodes *NodeList, before *Job) {
 	if before != nil {
 		known = &before.Pace
 	}
-	j.Pace = paceOf(&j.Journal, &j.Series, j.Runs, known)
+	j.Pace = paceOf(j.Schedule, &j.Journal, &j.Series, j.Runs, known)
 	j.Stall = j.Pace.judge(&j.Series, j.Runs)
 	if j.Stall != (Stall{}) && nodes.Removed(&j.Journal, &j.Series) {
 		j.Stall = Stall{}
@@ -214,7 +214,7 @@ func (j *Job) stall(nodes *NodeList, before *Job) {
 // StallOf judges by the whole journal and the state of a job whether it is blocked.
 func StallOf(j *series.Journal, s *series.Series) *Stall {
 	runs := Runs("", j, s)
-	p := paceOf(j, s, runs, nil)
+	p := paceOf(why.InForce(j.Revisions), j, s, runs, nil)
 	return new(p.judge(s, runs))
 }
 

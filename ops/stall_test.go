@@ -217,7 +217,7 @@ func TestSinceWhenASuccessIsExpected(t *testing.T) {
 		"older than that":       {nil, 7000, &Pace{Since: time.UnixMilli(6000)}, 7000},
 	} {
 		j := series.Journal{Lines: c.lines, Revisions: []series.RevisionUse{{Revision: "r", Spec: "@every 1s", Zone: "UTC", First: 5000, Last: 6000}}}
-		if p := paceOf(&j, &series.Series{Last: c.last}, nil, c.before); p.Since.UnixMilli() != c.want {
+		if p := paceOf(nil, &j, &series.Series{Last: c.last}, nil, c.before); p.Since.UnixMilli() != c.want {
 			t.Errorf("%s: expected since %d, want %d", name, p.Since.UnixMilli(), c.want)
 		}
 	}

@@ -107,6 +107,50 @@ func TestCancelsAreNotified(t *testing.T) {
 	}
 }
 
+// However many nodes find a group decided, it is published once, and a node that has the notice does not ask the store. It is not
+// taken for the name of a job. If the user may not publish, each node asks.
+func TestDecidedGroupsAreNotified(t *testing.T) {
+	t.Parallel()
+	d, admin := realDriver(t, redislock.Options{Namespace: "ns", Partitions: 4})
+	asks := newDriver(t, admin, redislock.Options{Namespace: "ns", Partitions: 4})
+	keys, _ := notified(t, d)
+	subscribed(t, admin, 1)
+	g := series.Group{Partition: 2, At: 1_700_000_000_000, Count: 100, Sum: 1<<64 - 1}
+	other := g
+	other.Partition = 3
+	for range 8 {
+		must(t, d.KeepDecided(t.Context(), g))
+	}
+	if n := published(admin.Info(t.Context(), "commandstats").Val()); n != 1 {
+		t.Errorf("%d notices are published", n)
+	}
+	is, err := asks.Decided(t.Context(), g)
+	if must(t, err); !is {
+		t.Error("a node without a notice does not find the group")
+	}
+	must(t, admin.FlushAll(t.Context()).Err()) // the notice alone has it
+	cancelRun(t, d, "a")
+	if got := <-keys; got != "a" { // it comes after the notice
+		t.Errorf("notified of %q, want a", got)
+	}
+	is, err = d.Decided(t.Context(), g)
+	if must(t, err); !is {
+		t.Error("a node with a notice asks")
+	}
+	is, err = d.Decided(t.Context(), other)
+	if must(t, err); is {
+		t.Error("the group of another partition is decided")
+	}
+
+	rules := []any{"ACL", "SETUSER", "default"}
+	must(t, admin.Do(t.Context(), append(rules, "resetchannels", "-publish")...).Err())
+	must(t, d.KeepDecided(t.Context(), other))
+	is, err = asks.Decided(t.Context(), other)
+	if must(t, err); !is {
+		t.Error("a group of a user that may not publish is not kept")
+	}
+}
+
 // A user that may not subscribe gets the error, and the cancel works without the right to publish.
 func TestCancelWithoutChannels(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,8 @@
 //	<ns>:v1:{<ns>.0}:layout        string  partitions and groups, see [Driver.Agree]; 90 days
 //	...:none                       -       never exists: a write to it proves a master
 //
-// The channels <ns>:v1:i:<id> are inboxes, one per Driver: see below.
+// The channels <ns>:v1:i:<id> are inboxes, one per Driver: see below. On <ns>:v1:i:runs requests and cancels of runs, and groups of
+// decided numbers, are published: see [Driver.NotifyRuns].
 //
 // The 90 days begin again with a claim on another day than the last one, with Open, and with
 // ReadSeries if less than 60 days are left. A series that no node opens or reads for that time is

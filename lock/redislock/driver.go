@@ -81,6 +81,7 @@ type Driver struct {
 	acks      time.Duration // how long a request waits for replicas
 	inbox     *inbox
 	roll      roll
+	groups    groupNotices
 	ns        string
 	check     CheckOptions
 }

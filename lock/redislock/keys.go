@@ -26,7 +26,7 @@ type layout struct {
 	forced     string   // before the tag of the records of forced unlocks
 	absent     string   // before the tag of the key that never exists
 	group      string   // see Options.GroupBy
-	runs       string   // the channel on which requests and cancels of runs are published
+	runs       string   // the channel on which requests and cancels of runs, and decided groups, are published
 	partitions []string // the beginning of the keys of each partition
 }
 

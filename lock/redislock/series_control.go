@@ -78,7 +78,7 @@ const (
 )
 
 // NotifyRuns implements [series.RunNotifier] with one subscription. It returns the error of a
-// connection that breaks. An idle subscription costs one request a minute.
+// connection that breaks. An idle subscription costs one request a minute. It also gets the groups of [Driver.KeepDecided].
 func (d *Driver) NotifyRuns(ctx context.Context, notify func(key string)) error {
 	sub := d.client.Subscribe(ctx)
 	defer sub.Close()
@@ -98,7 +98,9 @@ func (d *Driver) NotifyRuns(ctx context.Context, notify func(key string)) error 
 			if !published {
 				break
 			}
-			if key, ok := driver.Unescape(m.Payload); ok {
+			if group, is := strings.CutPrefix(m.Payload, groupNotice); is {
+				d.groups.add(group, time.Now())
+			} else if key, ok := driver.Unescape(m.Payload); ok {
 				notify(key)
 			}
 		}

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -11,12 +15,47 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Decided implements [series.GroupPeeker]. It reads one short key. A server that is no longer the master
-// may answer: it has the key only if it has the decisions too, which were written before it.
+// groupNotice begins a notice that a group is decided. The name of a series has no such byte.
+const groupNotice = "="
+
+// maxGroups bounds the groups of notices, of which each partition has two a second.
+const maxGroups = 10_000
+
+// A groupNotices has the groups of the last seconds that were published as decided.
+type groupNotices struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+}
+
+func (n *groupNotices) add(group string, now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.DeleteFunc(n.until, func(_ string, until time.Time) bool { return !until.After(now) })
+	if n.until == nil || len(n.until) >= maxGroups {
+		n.until = map[string]time.Time{}
+	}
+	n.until[group] = now.Add(series.GroupLife)
+}
+
+func (n *groupNotices) has(group string, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.until[group].After(now)
+}
+
+// noticeOf returns the text by which a group is published.
+func noticeOf(g *series.Group) string { return strconv.Itoa(g.Partition) + "." + g.String() }
+
+// Decided implements [series.GroupPeeker]. It sends nothing if NotifyRuns of this driver has got the notice of the group. Otherwise it
+// reads one short key. A server that is no longer the master may answer: it has the key only if it has the decisions too, which were
+// written before it.
 func (d *Driver) Decided(ctx context.Context, g series.Group) (bool, error) {
 	key, err := d.group(g)
 	if err != nil {
 		return false, err
+	}
+	if ctx.Err() == nil && d.groups.has(noticeOf(&g), time.Now()) {
+		return true, nil
 	}
 	_, err = bounded(ctx, d.prompt, func() (string, error) { return d.client.Get(ctx, key).Result() })
 	if errors.Is(err, redis.Nil) {
@@ -28,15 +67,23 @@ func (d *Driver) Decided(ctx context.Context, g series.Group) (bool, error) {
 	return true, nil
 }
 
-// KeepDecided implements [series.GroupPeeker].
+// KeepDecided implements [series.GroupPeeker]. The first caller publishes the group on the channel of NotifyRuns. A notice for each
+// node costs the server less than a request of each node. It may be lost, or the user may not publish: then the nodes ask.
 func (d *Driver) KeepDecided(ctx context.Context, g series.Group) error {
 	key, err := d.group(g)
 	if err != nil {
 		return err
 	}
-	if _, err := bounded(ctx, d.prompt, func() (string, error) { return d.client.Set(ctx, key, "1", series.GroupLife).Result() }); err != nil {
+	_, err = bounded(ctx, d.prompt, func() (string, error) {
+		return d.client.SetArgs(ctx, key, "1", redis.SetArgs{Mode: "NX", TTL: series.GroupLife}).Result()
+	})
+	switch {
+	case errors.Is(err, redis.Nil): // another caller has kept it
+		return nil
+	case err != nil:
 		return fmt.Errorf("redislock: keep decided: %w", err)
 	}
+	_, _ = bounded(ctx, d.prompt, func() (int64, error) { return d.client.Publish(ctx, d.keys.runs, groupNotice+noticeOf(&g)).Result() })
 	return nil
 }
 

@@ -171,7 +171,7 @@ type Peeker interface {
 type GroupPeeker interface {
 	Peeker
 	// Decided reports whether KeepDecided was called for the group within GroupLife. The answer false
-	// proves nothing, and neither does an error: then peek.
+	// proves nothing, and neither does an error: then peek. A driver that was notified of the group may answer by that.
 	Decided(ctx context.Context, g Group) (bool, error)
 	// KeepDecided keeps for GroupLife that all numbers of the group are decided. If the store
 	// forgets decisions, it has forgotten the groups that were kept after them too.
