@@ -10,19 +10,36 @@ import (
 // tailLines is how many lines are read first of a journal that was read before.
 const tailLines = 4
 
-// journal reads the newest n lines of a journal; n <= 0: all. Of a job that was read before, it reads the last few lines: the others
-// are in memory.
+// journal reads the newest n lines of a journal; n <= 0: all. Of a job that was read before, it reads the last few lines, or more of them
+// if more are new: the others are in memory.
 func (r *reader) journal(ctx context.Context, key string, before *Job, n int) (series.Journal, error) {
-	if before != nil && n > tailLines && len(before.Journal.Lines) >= tailLines {
-		tail, err := r.o.Store.Journal(ctx, key, tailLines)
+	if n <= 0 || before == nil || len(before.Journal.Lines) == 0 {
+		return r.o.Store.Journal(ctx, key, n)
+	}
+	for some := tailLines; ; some = min(4*some, mostLines) {
+		tail, err := r.o.Store.Journal(ctx, key, some)
 		if err != nil {
 			return tail, err
 		}
-		if j, ok := continued(&before.Journal, tail); ok {
+		if j, ok := continued(&before.Journal, tail); ok || some == mostLines {
 			return j, nil
 		}
 	}
-	return r.o.Store.Journal(ctx, key, n)
+}
+
+// kept returns how many lines of a journal stay in memory: the share of the job, and all that are new, so that each line is in one
+// snapshot at least. The line before them shows that none is missing.
+func kept(share int, before *Job, j *series.Journal) int {
+	if before == nil {
+		return share
+	}
+	last, fresh := lastAt(before.Journal.Lines), 1
+	for i := range j.Lines {
+		if j.Lines[i].At > last {
+			fresh++
+		}
+	}
+	return min(max(share, fresh), mostLines)
 }
 
 // continued returns the journal of the lines in memory and of its last lines, which were read later. No line but the newest one ever

@@ -16,7 +16,7 @@ type older struct {
 	runs     []Run // the newest first
 	excepted excepted
 	since    time.Time // from when on all exceptions are in memory; zero: all there ever were
-	whole    bool      // the whole journal was read once
+	whole    bool      // the whole journal was read, and no line was missed since
 }
 
 // wholeNext reports whether the next reading of a job's journal must be a whole one. The first reading has the newest lines alone, so
@@ -41,13 +41,15 @@ func olderOf(namespace string, j *Job, whole *series.Journal, n int) older {
 }
 
 // olderAfter returns the exceptions that are older than a job's lines in memory, at most n, of those that were in memory at the reading
-// before; nil: there was none. If lines between the two readings were never read, exceptions may be missing up to then.
+// before; nil: there was none. If lines between the two readings were never read, exceptions may be missing up to then, until the whole
+// journal is read again.
 func olderAfter(before, j *Job, n int) older {
 	since := Searched(&j.Journal)
 	if before == nil {
 		return older{since: since}
 	}
-	if firstAt(j.Journal.Lines) <= lastAt(before.Journal.Lines) {
+	whole := firstAt(j.Journal.Lines) <= lastAt(before.Journal.Lines)
+	if whole {
 		since = before.older.since
 	}
 	var runs []Run
@@ -55,7 +57,7 @@ func olderAfter(before, j *Job, n int) older {
 		runs = slices.Concat(before.Runs, before.older.runs)
 	}
 	o := j.olderIn(runs, since, n)
-	o.whole = before.older.whole
+	o.whole = whole && before.older.whole
 	return o
 }
 
@@ -105,4 +107,12 @@ func (s *Snapshot) SearchedExceptions() (from time.Time) {
 		}
 	}
 	return from
+}
+
+// older returns how many exceptions are kept that are older than the lines of their jobs.
+func (s *Snapshot) older() (n int) {
+	for _, j := range s.Jobs {
+		n += len(j.older.runs)
+	}
+	return n
 }

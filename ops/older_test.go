@@ -74,6 +74,28 @@ func TestExceptionsStayInMemory(t *testing.T) {
 	})
 }
 
+// However few lines a job may keep in memory, and however often it runs between two readings, each of its verdicts is in a snapshot, and
+// no exception is missed.
+func TestBusyJobLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, between := range []int{leastLines - 1, leastLines + 1, 20, mostLines - 1} {
+			p := newPulse(t, leastLines)
+			p.runs(1, series.OutcomeOK)
+			p.failed()
+			p.runs(1, series.OutcomeFailed)
+			for range 5 {
+				if n, since := p.failed(); n != 1 || !since.IsZero() {
+					t.Errorf("%d runs between two readings: %d failures, complete since %v", between, n, since)
+				}
+				p.runs(between, series.OutcomeOK)
+				if now := p.p.Refresh(t.Context()); len(now.Job("a").Runs) < between {
+					t.Errorf("%d runs between two readings: %d are in memory", between, len(now.Job("a").Runs))
+				}
+			}
+		}
+	})
+}
+
 // Exceptions that happened before the projection began are found with the second reading.
 func TestExceptionsBeforeTheProjection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -104,6 +126,10 @@ func TestExceptionsAreCompleteSince(t *testing.T) {
 		p.runs(10*mostLines, series.OutcomeOK) // of these, most are never read
 		if n, since := p.failed(); n != 1 || time.Since(since) > mostLines*time.Second {
 			t.Errorf("after a gap: %d failures, complete since %v", n, since)
+		}
+		p.runs(1, series.OutcomeOK)
+		if n, since := p.failed(); n != 1 || !since.IsZero() {
+			t.Errorf("after the next reading: %d failures, complete since %v", n, since)
 		}
 		for range 10 {
 			p.runs(mostLines-1, series.OutcomeFailed)

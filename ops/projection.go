@@ -38,8 +38,8 @@ type Options struct {
 	// "", the error is shown.
 	Explain func(error) string
 	// Lines is the number of lines of all journals together that are kept in memory. Each job
-	// has an equal share, but at least 6 lines, and at most 60 and 20 older exceptions. Zero: 60,000, which
-	// take some 40 MB.
+	// has an equal share, but at least 6 lines and those that are new, and at most 60. It has up to 20 older exceptions, and fewer
+	// if these are more than a quarter of Lines together. Zero: 60,000, which take some 40 MB.
 	Lines int
 }
 

@@ -199,7 +199,10 @@ func (r *reader) kept(name string, before *Job, err error, unread bool) *Job {
 func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []series.Series, which []int, jobs []*Job) {
 	share := r.o.Lines / max(len(states), len(last.Jobs), 1)
 	lines := min(max(share, leastLines), mostLines)
-	most := min(max(share-lines, series.MostExceptions(lines)), mostOlder)
+	most := mostOlder
+	if last.older() > r.o.Lines/4 {
+		most = min(max(share-lines, series.MostExceptions(lines)), mostOlder)
+	}
 	for some := range slices.Chunk(which, atOnce) {
 		r.readSome(ctx, next, last, states, some, jobs, lines, most)
 	}
@@ -252,7 +255,7 @@ func (r *reader) readSome(ctx context.Context, next, last *Snapshot, states []se
 			continue
 		}
 		r.words.in(&journals[read[n]])
-		newest := newestOf(journals[read[n]], lines)
+		newest := newestOf(journals[read[n]], kept(lines, before, &journals[read[n]]))
 		job := newJob(r.o.Namespace, newest, s, next.Nodes, before)
 		if wholeNext(before) {
 			job.older = olderOf(r.o.Namespace, job, &journals[read[n]], most)

@@ -82,6 +82,11 @@ func (s *Snapshot) sentence(st *Status) string {
 
 const noJobs = "Not known: no job is on record in this namespace: none was opened there, or the store lost its data."
 
+// Dead reports whether no node is alive although a job needs one.
+func (s *Snapshot) Dead() bool {
+	return s.Nodes.Err() == nil && s.Nodes.Alive() == 0 && slices.ContainsFunc(s.Jobs, (*Job).needsNode)
+}
+
 // needs lists the problems that require a person, the worst first.
 func (s *Snapshot) needs() []Need {
 	needs := []Need{}
@@ -94,7 +99,7 @@ func (s *Snapshot) needs() []Need {
 	if len(s.Jobs) == 0 {
 		return append(needs, Need{State: Unknown, Text: noJobs, Next: "start a node, or see whether this is the namespace that you mean"})
 	}
-	if s.Nodes.Err() == nil && s.Nodes.Alive() == 0 && slices.ContainsFunc(s.Jobs, (*Job).needsNode) {
+	if s.Dead() {
 		text := "No node lives: nothing starts."
 		if gone := s.Nodes.Gone(); len(gone) > 0 {
 			text = "No node lives, nothing starts: " + Departure(&gone[0]) + "."

@@ -45,6 +45,23 @@ var shows = template.FuncMap{
 	"tickText":   ops.TickText,
 	"room":       func(p *ops.Plan) *int64 { return &p.RoomMs },
 	"planRows":   planRows,
+	"dead":       dead,
+}
+
+// oldAfter is the age from which on a reading is old, as in live.js.
+const oldAfter = 10 * time.Second
+
+// dead returns why nothing on a page may look healthy; "": it may.
+func dead(s *ops.Snapshot) string {
+	switch {
+	case !s.Known():
+		return "the store does not answer"
+	case s.LagMs() > oldAfter.Milliseconds():
+		return "the view is old"
+	case s.Dead():
+		return "no node is alive"
+	}
+	return ""
 }
 
 // An end is a proposed end of a pause.

@@ -14,18 +14,20 @@ function known(at, age) {
 }
 function say(next, text = "") { state = next; why = text; tick(); }
 
-// tick shows how old the view is. An old view is not live: it has no green, and no countdown.
+// tick shows how old the view is. An old view is not live: it has no green, and no countdown. Neither is one of a fleet without nodes, or of a
+// store that does not answer: the server says so.
 function tick() {
   const age = Math.max(0, Date.now() - born), old = age > oldAfter;
   document.documentElement.toggleAttribute("data-old", old);
   if (ageNote) ageNote.textContent = born ? `read ${short(age)} ago` : "never read";
-  const text = state === "live" ? (old ? "the view is old" : "live") : why;
+  const dead = document.getElementById("facts")?.dataset.dead;
+  const text = state === "live" ? (old ? "the view is old" : dead || "live") : why;
   if (note.textContent !== text) note.textContent = text;
-  note.dataset.state = state === "live" && !old ? "on" : "off";
+  note.dataset.state = state === "live" && !old && !dead ? "on" : "off";
   for (const part of waiting.values()) replace(part);
   for (const end of document.querySelectorAll("time.until")) {
     const left = Date.parse(end.dateTime) - clock - age;
-    end.textContent = old ? end.dateTime.slice(11, 19) : left > 0 ? short(left) : "due";
+    end.textContent = old || dead ? end.dateTime.slice(11, 19) : left > 0 ? short(left) : "due";
   }
 }
 function short(ms) {
