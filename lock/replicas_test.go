@@ -90,6 +90,7 @@ func TestTrustMovesWithReplicas(t *testing.T) {
 			"without replica": acquire(t, l, "free", lock.Options{TTL: 3 * time.Second}),
 		}
 		time.Sleep(10 * time.Second) // renewed all the time
+		synctest.Wait()              // until the renewals of this instant are answered
 		store.gone.Store(true)
 		until := map[string]time.Time{}
 		for name, lease := range all {
