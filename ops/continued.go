@@ -28,14 +28,14 @@ func (r *reader) journal(ctx context.Context, key string, before *Job, n int) (s
 }
 
 // kept returns how many lines of a journal stay in memory: the share of the job, and all that are new, so that each line is in one
-// snapshot at least. The line before them shows that none is missing.
+// snapshot at least. The last ones of before show that none is missing.
 func kept(share int, before *Job, j *series.Journal) int {
 	if before == nil {
 		return share
 	}
-	last, fresh := lastAt(before.Journal.Lines), 1
+	last, fresh := lastAt(before.Journal.Lines), 0
 	for i := range j.Lines {
-		if j.Lines[i].At > last {
+		if j.Lines[i].At >= last {
 			fresh++
 		}
 	}

@@ -26,13 +26,14 @@ import (
 // that the jobs write themselves. When the test ends, all nodes are drained, and the ledger and the
 // journals are compared with the promise.
 type world struct {
-	t     testing.TB
-	store store
-	clock atomic.Int64 // offset of the store's clock from the bubble's, in nanoseconds
-	full  atomic.Bool  // the store refuses requests that take more memory
-	jobs  []scheduler.Job
-	setup func(i int, cfg *scheduler.Config) // changes the configuration of node i; may be nil
-	nodes []*node
+	notifies atomic.Bool // nodes are notified of groups that are decided
+	t        testing.TB
+	store    store
+	clock    atomic.Int64 // offset of the store's clock from the bubble's, in nanoseconds
+	full     atomic.Bool  // the store refuses requests that take more memory
+	jobs     []scheduler.Job
+	setup    func(i int, cfg *scheduler.Config) // changes the configuration of node i; may be nil
+	nodes    []*node
 
 	stopped    time.Time
 	slack      time.Duration // age up to which the last ticks may have no verdict yet; 0: 100ms

@@ -237,6 +237,15 @@ func (w *wire) Decided(ctx context.Context, g series.Group) (bool, error) {
 	return result(through(ctx, w, "decided", func(ctx context.Context) reply[bool] { return replied(w.store.Decided(ctx, g)) }, failed[bool]))
 }
 
+// Noticed is true of what is kept if the world notifies its nodes.
+func (w *wire) Noticed(g series.Group) bool {
+	if !w.n.c.notifies.Load() {
+		return false
+	}
+	decided, err := w.store.Decided(context.Background(), g)
+	return err == nil && decided
+}
+
 func (w *wire) KeepDecided(ctx context.Context, g series.Group) error {
 	return through(ctx, w, "keep", func(ctx context.Context) error { return w.store.KeepDecided(ctx, g) }, func(err error) error { return err })
 }

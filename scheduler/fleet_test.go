@@ -64,6 +64,24 @@ func TestFewNodesPeekInALargeFleet(t *testing.T) {
 	})
 }
 
+// A node that was notified that a group is decided does not ask, and all ticks run. Without notices it asks again.
+func TestNoticesInALargeFleet(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := fleet(t, 30, 10)
+		c.notifies.Store(true)
+		c.pass(time.Second)
+		began := time.Now()
+		sent := c.counted(func() { c.pass(20 * time.Second) })
+		if late, n := c.slowest(began); sent.asks != 0 || n < 190 || late > time.Second {
+			t.Errorf("%d asks, %d ticks, up to %v late", sent.asks, n, late)
+		}
+		c.notifies.Store(false)
+		if sent := c.counted(func() { c.pass(20 * time.Second) }); sent.asks < 22*19 {
+			t.Errorf("%d asks without notices", sent.asks)
+		}
+	})
+}
+
 // Jobs that are due at one instant are claimed in at most as many calls as there are bundles, by most of the nodes
 // in turn.
 func TestClaimsAreBundledInALargeFleet(t *testing.T) {
@@ -188,29 +206,35 @@ func TestTakeoverInALargeFleet(t *testing.T) {
 	})
 }
 
-// Once the store answers again, each node of a large fleet is ready within seconds, also one that then only asks for groups.
+// Once the store answers again, each node of a large fleet is ready within seconds, also one that then only asks for groups, or only
+// is notified of them.
 func TestFleetIsReadyAgain(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := fleet(t, 30, 1)
-		for _, n := range c.nodes {
-			n.wire.spoil(func(op string) fault {
-				if op == "peek" {
-					return fault{lost: lostRequest}
+	for name, notifies := range map[string]bool{"asks": false, "is notified": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := fleet(t, 30, 1)
+				for _, n := range c.nodes {
+					n.wire.spoil(func(op string) fault {
+						if op == "peek" {
+							return fault{lost: lostRequest}
+						}
+						return fault{}
+					})
 				}
-				return fault{}
+				c.pass(10 * time.Second)
+				c.notifies.Store(notifies)
+				for _, n := range c.nodes {
+					n.wire.spoil(nil)
+				}
+				c.pass(8 * time.Second)
+				for _, n := range c.nodes {
+					if err := n.Ready(); err != nil {
+						t.Fatal(err)
+					}
+				}
 			})
-		}
-		c.pass(10 * time.Second)
-		for _, n := range c.nodes {
-			n.wire.spoil(nil)
-		}
-		c.pass(8 * time.Second)
-		for _, n := range c.nodes {
-			if err := n.Ready(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
+		})
+	}
 }
 
 // The only survivor of a large fleet decides each tick within a second, whenever it learns between two ticks that the

@@ -19,6 +19,9 @@ func (s *Store) Decided(ctx context.Context, g series.Group) (bool, error) {
 	return s.groups[g] > s.now().UnixMilli(), nil
 }
 
+// Noticed implements [series.GroupPeeker]. The store sends no notices of groups: a question costs no more.
+func (s *Store) Noticed(series.Group) bool { return false }
+
 // KeepDecided implements [series.GroupPeeker].
 func (s *Store) KeepDecided(ctx context.Context, g series.Group) error {
 	if err := doubt(ctx, "keep that a group is decided", g.String()); err != nil {

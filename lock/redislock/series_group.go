@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
 	"sync"
 	"time"
 
@@ -21,7 +20,7 @@ const groupNotice = "="
 // maxGroups bounds the groups of notices, of which each partition has two a second.
 const maxGroups = 10_000
 
-// A groupNotices has the groups of the last seconds that were published as decided.
+// A groupNotices has the keys of the groups of the last seconds that were published as decided.
 type groupNotices struct {
 	mu    sync.Mutex
 	until map[string]time.Time
@@ -43,19 +42,18 @@ func (n *groupNotices) has(group string, now time.Time) bool {
 	return n.until[group].After(now)
 }
 
-// noticeOf returns the text by which a group is published.
-func noticeOf(g *series.Group) string { return strconv.Itoa(g.Partition) + "." + g.String() }
+// Noticed implements [series.GroupPeeker], for as long as NotifyRuns of this driver goes on.
+func (d *Driver) Noticed(g series.Group) bool {
+	key, err := d.group(g)
+	return err == nil && d.groups.has(key, time.Now())
+}
 
-// Decided implements [series.GroupPeeker]. It sends nothing if NotifyRuns of this driver has got the notice of the group. Otherwise it
-// reads one short key. A server that is no longer the master may answer: it has the key only if it has the decisions too, which were
-// written before it.
+// Decided implements [series.GroupPeeker]. It reads one short key. A server that is no longer the master
+// may answer: it has the key only if it has the decisions too, which were written before it.
 func (d *Driver) Decided(ctx context.Context, g series.Group) (bool, error) {
 	key, err := d.group(g)
 	if err != nil {
 		return false, err
-	}
-	if ctx.Err() == nil && d.groups.has(noticeOf(&g), time.Now()) {
-		return true, nil
 	}
 	_, err = bounded(ctx, d.prompt, func() (string, error) { return d.client.Get(ctx, key).Result() })
 	if errors.Is(err, redis.Nil) {
@@ -83,7 +81,7 @@ func (d *Driver) KeepDecided(ctx context.Context, g series.Group) error {
 	case err != nil:
 		return fmt.Errorf("redislock: keep decided: %w", err)
 	}
-	_, _ = bounded(ctx, d.prompt, func() (int64, error) { return d.client.Publish(ctx, d.keys.runs, groupNotice+noticeOf(&g)).Result() })
+	_, _ = bounded(ctx, d.prompt, func() (int64, error) { return d.client.Publish(ctx, d.keys.runs, groupNotice+key).Result() })
 	return nil
 }
 

@@ -171,11 +171,14 @@ type Peeker interface {
 type GroupPeeker interface {
 	Peeker
 	// Decided reports whether KeepDecided was called for the group within GroupLife. The answer false
-	// proves nothing, and neither does an error: then peek. A driver that was notified of the group may answer by that.
+	// proves nothing, and neither does an error: then peek.
 	Decided(ctx context.Context, g Group) (bool, error)
 	// KeepDecided keeps for GroupLife that all numbers of the group are decided. If the store
 	// forgets decisions, it has forgotten the groups that were kept after them too.
 	KeepDecided(ctx context.Context, g Group) error
+	// Noticed reports whether this driver was notified, within GroupLife, that KeepDecided was called for the group. It sends no
+	// request. False proves nothing: then ask.
+	Noticed(g Group) bool
 }
 
 // A Group is a set of numbers of the series of one partition. Callers choose the values so that sets that

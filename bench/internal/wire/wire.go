@@ -84,6 +84,8 @@ func (c *Counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 // A Store marks each request of a store with its purpose.
 type Store struct{ scheduler.Store }
 
+var _ series.GroupPeeker = Store{}
+
 func mark(ctx context.Context, what string) context.Context {
 	return context.WithValue(ctx, kind{}, what)
 }
@@ -102,6 +104,9 @@ func (s Store) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*
 func (s Store) Decided(ctx context.Context, g series.Group) (bool, error) {
 	return s.Store.(series.GroupPeeker).Decided(mark(ctx, Claim), g)
 }
+
+// Noticed sends no request.
+func (s Store) Noticed(g series.Group) bool { return s.Store.(series.GroupPeeker).Noticed(g) }
 
 // KeepDecided marks its request as a claim.
 func (s Store) KeepDecided(ctx context.Context, g series.Group) error {

@@ -10,7 +10,7 @@ import (
 // In a large fleet, requests of each node about each tick would cost more than the ticks. So a few nodes
 // of a partition, its watchers, peek at the ticks for which other nodes are first, and watch the runs.
 // Each other node asks once for a group of ticks whether it is decided, which a watcher has kept in the
-// store: a driver that was notified of that sends no request. Without that, as if all watchers are dead, it peeks like a watcher. No node may rely on
+// store: a node that was notified of that sends no request. Without that, as if all watchers are dead, it peeks like a watcher. No node may rely on
 // others to ask: the list of nodes may have many dead ones.
 const (
 	watchersMost = 8   // number of watchers of a partition

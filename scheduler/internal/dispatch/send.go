@@ -37,6 +37,10 @@ func (r *request) send(d *Dispatcher) {
 
 // peek reads which ticks of a share are decided, unless the store has its whole group as decided.
 func (d *Dispatcher) peek(ctx context.Context, r *request) {
+	if r.share.Group.Count > 0 && d.cfg.Groups.Noticed(r.share.Group) {
+		d.decided(r)
+		return
+	}
 	first := context.AfterFunc(ctx, func() { d.peeked(r, nil, ctx.Err()) })
 	if r.share.Group.Count > 0 {
 		if decided, err := d.cfg.Groups.Decided(ctx, r.share.Group); decided && err == nil { // after an error the peek decides
@@ -75,7 +79,8 @@ func (d *Dispatcher) peeked(r *request, answers []*series.Answer, err error) {
 	d.returned(r)
 }
 
-// decided applies the answer that all ticks of a share's group are decided.
+// decided applies the answer, or the notice, that all ticks of a share's group are decided. A notice shows as well that the partition
+// answers: a watcher has just kept the group there.
 func (d *Dispatcher) decided(r *request) {
 	d.cfg.Health.Answered(health.Part{Partition: r.share.Group.Partition, Kind: health.Peeks}, nil)
 	d.mu.Lock()
