@@ -195,7 +195,7 @@ func (r *reader) kept(name string, before *Job, err error, unread bool) *Job {
 }
 
 // readLines reads the newest lines of some jobs, and then their states once more, because a state
-// must be younger than the lines. It holds the journals of a few jobs at a time: those of all jobs together may be very long.
+// must be younger than the lines. It holds the journals of a few jobs at a time, since all journals together may be very long.
 func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []series.Series, which []int, jobs []*Job) {
 	share := r.o.Lines / max(len(states), len(last.Jobs), 1)
 	lines := min(max(share, leastLines), mostLines)

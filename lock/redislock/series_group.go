@@ -17,7 +17,7 @@ import (
 // groupNotice begins a notice that a group is decided. The name of a series has no such byte.
 const groupNotice = "="
 
-// maxGroups bounds the groups of notices, of which each partition has two a second.
+// maxGroups bounds the groups that are known by notices. Each partition has two groups a second.
 const maxGroups = 10_000
 
 // A groupNotices has the keys of the groups of the last seconds that were published as decided.
