@@ -62,7 +62,7 @@ proof: install ## what make test leaves out: processes and servers under faults,
 # fill what is left. The processes of the rigs are what users run, and go without the detector; make soak races ./proof.
 rigs:
 	@$(GOTEST) -p 1 -parallel 6 -timeout 20m $$(go list ./... | grep -E '$(RIGS)')
-	@cd test && $(GOTEST) -p 2 -parallel 6 -timeout 20m ./proof ./failover ./browser ./shards ./chronos ./history/...
+	@cd test && $(GOTEST) -p 2 -parallel 6 -timeout 20m ./proof ./failover ./browser ./shards ./soak ./chronos ./history/...
 
 losses:
 	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./cmd/shop ./internal/readme ./jobs/sms ./lock ./lock/redislock ./lock/redlock ./lock/zklock
@@ -84,6 +84,7 @@ soak: install ## the long searches, whole: hours
 	CRONCE_SOAK=1 go test -race -count=1 -timeout 1h -run '^TestContract$$' ./lock/sqllock
 	CRONCE_SOAK=1 go test -race -cpu 1 -count=1 -timeout 1h -run '^(TestWeek|TestStorms|TestSimulation|TestLongSequences)$$' ./scheduler ./lock/series
 	cd test && CRONCE_SOAK=1 go test -count=1 -timeout 1h ./shards
+	cd test && CRONCE_SOAK=1 go test -count=1 -timeout 3h -v ./soak # two hours, or as long as CRONCE_SOAK says
 	CRONCE_STOCK_SOAK=60s go test -race -count=1 -timeout 1h -run '^TestChaos$$' ./jobs/stock
 	CRONCE_STOCK_ROUNDS=200 go test -race -count=1 -timeout 1h -run '^TestLosses$$' -v ./jobs/stock
 	CRONCE_SOAK=1 go test -count=1 -timeout 1h -run '^(TestHeldLeases|TestExceptionsOfRandomHistories)$$' -v ./lock/redislock ./lock/sqllock
