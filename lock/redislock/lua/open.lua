@@ -104,13 +104,14 @@ end
 -- former lists the uses of other specs, and of this one before a break, if numbers that one of them
 -- has may be undecided: the mark is before this spec came into force, or before one was seen.
 local function former(list, since, mark)
-  local out, till = '', 0
+  local out, till = {}, 0
   for _, v in ipairs(list) do
     if not v.same or v.begun < since then
-      out, till = out .. '#' .. v.name .. '|' .. v.text, max(since, till, v.last)
+      out[#out + 1] = '#' .. v.name .. '|' .. v.text
+      till = max(since, till, v.last)
     end
   end
-  return mark < till and out or ''
+  return mark < till and table.concat(out) or ''
 end
 
 -- sighted records that a node uses revision now. It returns the start of the time in which the spec
