@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -118,6 +119,48 @@ func TestLaterShareIsPeekedAt(t *testing.T) {
 				c.pass(30500 * time.Millisecond)
 				if got := c.counted(func() { c.pass(20 * time.Second) }); got.peeks != 120 || got.claims < 40 || got.claims > 44 {
 					t.Errorf("in 20 ticks of 2 jobs 3 nodes sent %+v, want 120 peeks and about 40 claims", got)
+				}
+			})
+		})
+	}
+}
+
+// While the store is busy, a node whose own claims have no answer yet leaves the ticks of others to them: each tick is claimed once.
+// A node whose claims get no answer at all peeks all the same, a quarter of a second later.
+func TestLaterShareFollowsTheClaims(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoiled int // how many of three nodes
+		fault   fault
+		most    int // claims
+	}{
+		"slow answers": {3, fault{there: 150 * time.Millisecond}, 30 * 30},
+		"no answers":   {1, fault{lost: lostRequest}, 3 * 30 * 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var jobs []scheduler.Job
+				for i := range 30 {
+					jobs = append(jobs, scheduler.Job{Name: fmt.Sprint("job", i), Spec: "@every 1s", Func: takes(0)})
+				}
+				w := cluster(t, 3, jobs...)
+				w.pass(30500 * time.Millisecond)
+				for _, n := range w.nodes[:c.spoiled] {
+					n.wire.spoil(func(op string) fault {
+						if op == "claim" {
+							return c.fault
+						}
+						return fault{}
+					})
+				}
+				first, began := w.nodes[0], time.Now()
+				peeks := first.peeks.Load()
+				got := w.counted(func() { w.pass(20 * time.Second) })
+				peeks = first.peeks.Load() - peeks
+				late, ran := w.slowest(began)
+				first.wire.spoil(nil)
+				w.pass(3 * time.Second)
+				if got.claims > c.most || peeks < 30*20/2 || ran < 30*19 || late > 200*time.Millisecond {
+					t.Errorf("in 20 ticks of 30 jobs 3 nodes sent %+v, one of them %d peeks; %d ran, up to %v late; want at most %d claims", got, peeks, ran, late, c.most)
 				}
 			})
 		})

@@ -11,6 +11,7 @@ import (
 // Answer applies the answer to a claim. It returns how many runs start; each of them then owns a slot
 // of the claim.
 func (c *Claims) Answer(p *Pending, a *series.Answer, now int64) (starts int) {
+	c.sent[p.job.Partition]--
 	c.learn(p, a, now)
 	do := decide(c.situation(p), a)
 	switch do.step {

@@ -36,6 +36,7 @@ type Claims struct {
 	lookAt    int64              // when runs are looked at next; 0: never
 	changes   map[*entry]*change // jobs with undecided ticks of former specs
 	deferred  deferred
+	sent      sent
 	groups    []*group
 	bundles   bundles             // nil: the list of nodes has changed
 	watching  []*rendezvous.Nodes // the watchers of each partition; nil: not known yet
@@ -104,7 +105,7 @@ type Fenced struct {
 // New returns Claims without jobs.
 func New(cfg Config) *Claims {
 	return &Claims{
-		cfg: cfg, nodes: cfg.Nodes, free: cfg.Slots, deferred: newDeferred(cfg.Partitions),
+		cfg: cfg, nodes: cfg.Nodes, free: cfg.Slots, deferred: newDeferred(cfg.Partitions), sent: make(sent, max(cfg.Partitions, 1)),
 		parked: map[*entry][]*Pending{}, stalled: map[*entry]*stall{}, probes: map[run]probe{}, changes: map[*entry]*change{},
 		fenced: map[*entry]struct{}{}, regressed: map[*entry]int64{},
 	}

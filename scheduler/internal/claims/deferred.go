@@ -41,10 +41,26 @@ func (d *deferred) add(at int64, t dueTick) {
 // close completes the shares that add fills.
 func (d *deferred) close() { clear(d.open) }
 
+// sent has, for each partition, the number of claims of this node that have no answer yet.
+type sent []int
+
+// behindOwn is the longest time, in milliseconds, that peeks at ticks of other nodes wait for the answers to this node's own claims.
+// While the store is busy with these, it is as busy with the claims of the other nodes: a peek would find their ticks undecided, and
+// this node would claim them as well.
+const behindOwn = 250
+
+// after returns when a peek is due that was planned for an instant.
+func (s sent) after(at int64, partition uint16) int64 {
+	if s != nil && s[partition] > 0 {
+		return at + behindOwn
+	}
+	return at
+}
+
 // take returns the shares that are due at now, without the ticks that newer ones cover.
-func (d *deferred) take(now int64) (due []*Share) {
+func (d *deferred) take(now int64, unanswered sent) (due []*Share) {
 	d.shares = slices.DeleteFunc(d.shares, func(s *Share) bool {
-		if s.at <= now {
+		if unanswered.after(s.at, s.ticks[0].job.Partition) <= now {
 			due = append(due, s)
 			return true
 		}
@@ -85,10 +101,10 @@ func (t *dueTick) open() bool {
 }
 
 // next returns the instant of the earliest share, or 0.
-func (d *deferred) next() (at int64) {
+func (d *deferred) next(unanswered sent) (at int64) {
 	for _, s := range d.shares {
-		if at == 0 || s.at < at {
-			at = s.at
+		if due := unanswered.after(s.at, s.ticks[0].job.Partition); at == 0 || due < at {
+			at = due
 		}
 	}
 	return at

@@ -64,7 +64,7 @@ func (c *Claims) Take(now, lead int64) (b Batch) {
 	}
 	c.deferred.close()
 	b.Peeks, b.Keeps = c.takeGroups(now)
-	b.Peeks = append(append(b.Peeks, c.deferred.take(now)...), c.takeLooks(now)...)
+	b.Peeks = append(append(b.Peeks, c.deferred.take(now, c.sent)...), c.takeLooks(now)...)
 	b.Claims = c.admit(append(b.Claims, c.retries.take(now)...), now)
 	b.More = c.ticksDue(now + lead)
 	b.Beat, c.lists = c.lists, false
@@ -84,7 +84,7 @@ func (c *Claims) Next(now, lead int64) int64 {
 		return now
 	}
 	next := c.retries.next()
-	for _, at := range []int64{c.deferred.next(), c.nextGroup(), c.lookAt} {
+	for _, at := range []int64{c.deferred.next(c.sent), c.nextGroup(), c.lookAt} {
 		if at != 0 && (next == 0 || at < next) {
 			next = at
 		}

@@ -19,7 +19,7 @@ type bundles []struct {
 
 // first reports whether this node is first for a tick.
 func (c *Claims) first(t *dueTick) bool {
-	if c.nodes.Count() <= watchersMost {
+	if c.nodes.Count() <= largeFleet {
 		return c.nodes.First(t.e.Hash, t.Number, "")
 	}
 	if c.bundles == nil {

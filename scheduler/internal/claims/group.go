@@ -13,7 +13,8 @@ import (
 // store: a node that was notified of that sends no request. Without that, as if all watchers are dead, it peeks like a watcher. No node may rely on
 // others to ask: the list of nodes may have many dead ones.
 const (
-	watchersMost = 8   // number of watchers of a partition
+	largeFleet   = 8   // a fleet of more nodes is large
+	watchersMost = 4   // number of watchers of a partition in a large fleet
 	groupSpan    = 500 // ms: ticks that become due between two multiples of it are a group
 	keepAfter    = 175 // ms after the spread that follows the end of a group: by then the watchers' peeks are usually answered
 	askAfter     = 325 // ms after the same
@@ -30,7 +31,7 @@ type group struct {
 
 // watchers returns the nodes that peek at the ticks of a partition and watch its runs.
 func (c *Claims) watchers(partition uint16) *rendezvous.Nodes {
-	if !c.cfg.Groups || c.nodes.Count() <= watchersMost {
+	if !c.cfg.Groups || c.nodes.Count() <= largeFleet {
 		return &c.nodes
 	}
 	if c.watching == nil {
@@ -48,7 +49,7 @@ func (c *Claims) watches(partition uint16) bool { return c.watchers(partition).H
 
 // group adds a tick to its group, unless each node peeks at it or claims it.
 func (c *Claims) group(t *dueTick) {
-	if !c.cfg.Groups || c.cfg.Spread == 0 || c.nodes.Count() <= watchersMost || t.e.Rules.Policy.Broadcast || t.e.Rules.Shards > 0 {
+	if !c.cfg.Groups || c.cfg.Spread == 0 || c.nodes.Count() <= largeFleet || t.e.Rules.Policy.Broadcast || t.e.Rules.Shards > 0 {
 		return
 	}
 	g := c.groupAt(t.groupEnd(), t.job.Partition)
@@ -89,7 +90,7 @@ func (c *Claims) groupAt(end int64, partition uint16) *group {
 // decided: it may not have been one when they became due, and then has not peeked at them.
 func (c *Claims) takeGroups(now int64) (ask []*Share, keep []series.Group) {
 	c.groups = slices.DeleteFunc(c.groups, func(g *group) bool {
-		if g.at > now {
+		if c.sent.after(g.at, uint16(g.Partition)) > now {
 			return false
 		}
 		s := &Share{Group: g.Group, at: g.at, ticks: g.ticks, whole: true}
@@ -119,8 +120,8 @@ func (c *Claims) takeGroups(now int64) (ask []*Share, keep []series.Group) {
 // nextGroup returns when the first group is due; 0: there is none.
 func (c *Claims) nextGroup() (at int64) {
 	for _, g := range c.groups {
-		if at == 0 || g.at < at {
-			at = g.at
+		if due := c.sent.after(g.at, uint16(g.Partition)); at == 0 || due < at {
+			at = due
 		}
 	}
 	return at

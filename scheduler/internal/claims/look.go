@@ -38,7 +38,7 @@ func (c *Claims) takeLooks(now int64) []*Share {
 			looks.add(now, dueTick{e: r.e, job: r.e.Job, Tick: timetable.Tick{Number: r.tick}, look: true})
 		}
 	}
-	return looks.take(now)
+	return looks.take(now, nil)
 }
 
 // looked applies the answer to a look; a is nil if there is none.

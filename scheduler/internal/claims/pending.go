@@ -137,6 +137,7 @@ func (c *Claims) Send(p *Pending, owner func() string, now int64) series.Claim {
 	}
 	p.state, p.reply, p.freed = stateSent, replyOpen, false
 	p.tries++
+	c.sent[p.job.Partition]++
 	r := p.job.Rules
 	interval := p.interval()
 	deadline, late := r.StartWithin(interval)

@@ -104,8 +104,8 @@ func TestShiftMovesAllPlans(t *testing.T) {
 		if p := c.probes[w]; p.claim != look || p.at != 50_000+step {
 			t.Errorf("step %d: the watch is at %d", step, p.at)
 		}
-		if c.retries.next() != 50_000+step || c.deferred.next() != 55_000+step || c.retries.count != 2 {
-			t.Errorf("step %d: the agenda begins at %d, the shelf at %d", step, c.retries.next(), c.deferred.next())
+		if c.retries.next() != 50_000+step || c.deferred.next(c.sent) != 55_000+step || c.retries.count != 2 {
+			t.Errorf("step %d: the agenda begins at %d, the shelf at %d", step, c.retries.next(), c.deferred.next(c.sent))
 		}
 	}
 }
