@@ -65,7 +65,7 @@ func (t *dueTick) groupEnd() int64 { return onGrid(t.e.DueAt(t.Number), groupSpa
 // about and a claim after that is answered, as with a long jitter. Then each node peeks at the tick itself.
 func (c *Claims) hasty(t *dueTick) bool {
 	next := t.e.Due()
-	return next != 0 && next < t.groupEnd()+c.cfg.Spread.Milliseconds()+askAfter+askSpread+askTakes
+	return next != 0 && next < t.groupEnd()+c.cfg.Spread.Milliseconds()+askAfter+askSpread+behindOwn+askTakes
 }
 
 // groupAt returns the group of a partition that ends at an instant.
