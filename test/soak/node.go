@@ -3,6 +3,7 @@ package soak
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -57,8 +58,8 @@ func Run(ctx context.Context, text string) error {
 	go func() { listening <- server.ListenAndServe() }()
 	err = node.Run(ctx)
 	_ = server.Close()
-	if <-listening != http.ErrServerClosed {
-		return fmt.Errorf("soak: no listener on %s", s.Listen)
+	if ended := <-listening; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, fmt.Errorf("soak: listen on %s: %w", s.Listen, ended))
 	}
 	return err
 }
