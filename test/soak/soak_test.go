@@ -280,6 +280,7 @@ func (c *cluster) measure() {
 	}
 	m.resident = resident(c.nodes[0].Pid())
 	m.redis = usedMemory(c.client.Info(c.t.Context(), "memory").Val())
+	c.t.Logf("%d goroutines, %d bytes of heap, %d resident, %d of Redis", m.Goroutines, m.Heap, m.resident, m.redis)
 	c.sizes = append(c.sizes, m)
 }
 
