@@ -1,4 +1,4 @@
-package soak
+package soak_test
 
 import (
 	"context"
@@ -26,13 +26,13 @@ import (
 
 // TestMain is two programs: the test, and the nodes that it starts.
 func TestMain(m *testing.M) {
-	text := os.Getenv(NodeEnv)
+	text := os.Getenv(nodeEnv)
 	if text == "" {
 		os.Exit(m.Run())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	if err := Run(ctx, text); err != nil {
+	if err := runNode(ctx, text); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -109,7 +109,7 @@ type cluster struct {
 
 // measured is what the first node and the store take at one time.
 type measured struct {
-	Size
+	size
 	resident, redis uint64 // bytes
 }
 
@@ -158,25 +158,25 @@ func (c *cluster) start() *serverprocess.Server {
 	return serverprocess.Start(c.t, c.t.TempDir(), serverprocess.Program{
 		Name: "node", Patience: patience,
 		Command: func(port int) *exec.Cmd {
-			text, err := json.Marshal(Settings{Redis: c.server.Addr(), Listen: fmt.Sprint("127.0.0.1:", port), Jobs: c.scale.jobs})
+			text, err := json.Marshal(settings{Redis: c.server.Addr(), Listen: fmt.Sprint("127.0.0.1:", port), Jobs: c.scale.jobs})
 			if err != nil {
 				c.t.Fatal(err)
 			}
 			command := exec.Command(self)
-			command.Env = append(os.Environ(), NodeEnv+"="+string(text))
+			command.Env = append(os.Environ(), nodeEnv+"="+string(text))
 			return command
 		},
 		Answers: func(s *serverprocess.Server) bool { _, err := sizeOf(s); return err == nil },
 	})
 }
 
-func sizeOf(s *serverprocess.Server) (size Size, err error) {
+func sizeOf(s *serverprocess.Server) (got size, err error) {
 	reply, err := http.Get("http://" + s.Addr())
 	if err != nil {
-		return size, err
+		return got, err
 	}
 	defer reply.Body.Close()
-	return size, json.NewDecoder(reply.Body).Decode(&size)
+	return got, json.NewDecoder(reply.Body).Decode(&got)
 }
 
 // disturb makes one fault. Each of five in a row is another one.
@@ -269,13 +269,13 @@ func (c *cluster) measure() {
 	c.t.Helper()
 	var m measured
 	var err error
-	if m.Size, err = sizeOf(c.nodes[0]); err != nil {
+	if m.size, err = sizeOf(c.nodes[0]); err != nil {
 		c.t.Fatal(err)
 	}
 	for range 9 { // between two instants few goroutines are about ticks
 		time.Sleep(70 * time.Millisecond)
-		if size, err := sizeOf(c.nodes[0]); err == nil {
-			m.Goroutines, m.Heap = min(m.Goroutines, size.Goroutines), min(m.Heap, size.Heap)
+		if again, err := sizeOf(c.nodes[0]); err == nil {
+			m.Goroutines, m.Heap = min(m.Goroutines, again.Goroutines), min(m.Heap, again.Heap)
 		}
 	}
 	m.resident = resident(c.nodes[0].Pid())

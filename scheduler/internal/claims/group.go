@@ -65,7 +65,7 @@ func (t *dueTick) groupEnd() int64 { return onGrid(t.e.DueAt(t.Number), groupSpa
 // about and a claim after that is answered, as with a long jitter. Then each node peeks at the tick itself.
 func (c *Claims) hasty(t *dueTick) bool {
 	next := t.e.Due()
-	return next != 0 && next < t.groupEnd()+c.cfg.Spread.Milliseconds()+askAfter+askSpread+behindOwn+askTakes
+	return next != 0 && next < t.groupEnd()+c.cfg.Spread.Milliseconds()+askAfter+askSpread+askTakes
 }
 
 // groupAt returns the group of a partition that ends at an instant.
@@ -90,7 +90,7 @@ func (c *Claims) groupAt(end int64, partition uint16) *group {
 // decided: it may not have been one when they became due, and then has not peeked at them.
 func (c *Claims) takeGroups(now int64) (ask []*Share, keep []series.Group) {
 	c.groups = slices.DeleteFunc(c.groups, func(g *group) bool {
-		if c.sent.after(g.at, uint16(g.Partition)) > now {
+		if g.at > now {
 			return false
 		}
 		s := &Share{Group: g.Group, at: g.at, ticks: g.ticks, whole: true}
@@ -120,8 +120,8 @@ func (c *Claims) takeGroups(now int64) (ask []*Share, keep []series.Group) {
 // nextGroup returns when the first group is due; 0: there is none.
 func (c *Claims) nextGroup() (at int64) {
 	for _, g := range c.groups {
-		if due := c.sent.after(g.at, uint16(g.Partition)); at == 0 || due < at {
-			at = due
+		if at == 0 || g.at < at {
+			at = g.at
 		}
 	}
 	return at

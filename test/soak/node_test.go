@@ -1,4 +1,4 @@
-package soak
+package soak_test
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Settings describe a node. A parent process passes them in the environment variable [NodeEnv].
-type Settings struct {
+// settings describe a node. The test passes them in the environment variable nodeEnv.
+type settings struct {
 	Redis  string // its address
 	Listen string // where the node reports its size
 	Jobs   int    // all of them are due each second
 }
 
-// NodeEnv makes a test binary a node: its TestMain must pass the value to [Run].
-const NodeEnv = "CRONCE_SOAK_NODE"
+// nodeEnv makes the test binary a node.
+const nodeEnv = "CRONCE_SOAK_NODE"
 
 const (
 	lease     = 3 * time.Second
@@ -31,15 +31,15 @@ const (
 	namespace = "soak"
 )
 
-// A Size is how much of the machine a node has.
-type Size struct {
+// A size is how much of the machine a node has.
+type size struct {
 	Goroutines int    `json:"goroutines"`
 	Heap       uint64 `json:"heap"` // bytes in use after a collection
 }
 
-// Run runs the node that text describes until ctx ends.
-func Run(ctx context.Context, text string) error {
-	var s Settings
+// runNode runs the node that text describes until ctx ends.
+func runNode(ctx context.Context, text string) error {
+	var s settings
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return fmt.Errorf("soak: settings of a node: %w", err)
 	}
@@ -99,5 +99,5 @@ func reportSize(w http.ResponseWriter, _ *http.Request) {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	_ = json.NewEncoder(w).Encode(Size{Goroutines: runtime.NumGoroutine(), Heap: m.HeapAlloc})
+	_ = json.NewEncoder(w).Encode(size{Goroutines: runtime.NumGoroutine(), Heap: m.HeapAlloc})
 }
