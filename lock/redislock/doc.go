@@ -33,6 +33,9 @@
 //	<ns>:v1:{<ns>.0}:layout        string  partitions and groups, see [Driver.Agree]; 90 days
 //	...:none                       -       never exists: a write to it proves a master
 //
+// <partition> is a number, with -n behind it where the slot would otherwise be near another partition's: the partitions divide the slots
+// evenly, and masters with equal ranges have equally many.
+//
 // The channels <ns>:v1:i:<id> are inboxes, one per Driver: see below. On <ns>:v1:i:runs requests and cancels of runs, and groups of
 // decided numbers, are published: see [Driver.NotifyRuns].
 //

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -38,7 +37,7 @@ func newLayout(o *Options) layout {
 		*prefix = o.Namespace + ":v1:" + kind + ":{"
 	}
 	for i := range l.partitions {
-		l.partitions[i] = o.Namespace + ":v1:{" + o.Namespace + "." + strconv.Itoa(i) + "}:"
+		l.partitions[i] = o.Namespace + ":v1:{" + tagOf(o.Namespace, i, o.Partitions) + "}:"
 	}
 	return l
 }
