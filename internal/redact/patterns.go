@@ -11,8 +11,8 @@ import (
 //   - the password in a URL, as in scheme://user:secret@host, and in a DSN of MySQL, as in
 //     user:secret@tcp(host)
 //   - the token behind the word Bearer, and the value of the header Authorization
-//   - the value behind a name that ends with password, passwd, token, secret or api_key, in
-//     name=value, a query string, JSON, YAML and a header
+//   - the value behind a name that ends with password, passwd, passphrase, token, secret, api_key, api-key,
+//     apikey or access_key, in name=value, a query string, JSON, YAML and a header
 //   - tokens of the pages and the API, which begin with cro_
 //
 // In prose with a colon, as in "token: has expired", it masks a value only if the value has a digit

@@ -13,7 +13,6 @@ import (
 	"github.com/cronce/cronce/cmd/internal/strictyaml"
 	jobexec "github.com/cronce/cronce/jobs/exec"
 	"github.com/cronce/cronce/scheduler"
-	"github.com/cronce/cronce/scheduler/spec"
 )
 
 const (
@@ -30,7 +29,7 @@ func execKind(c *config.Config, at string, j *config.Job, p resources) (schedule
 	if j.Lease != nil && *j.Lease != 0 && time.Duration(*j.Lease) < leastExecLease {
 		return job, c.Fault(at+".lease", "is %v, must be %v or more for a job of kind exec, whose processes end before it does", time.Duration(*j.Lease), leastExecLease)
 	}
-	if oftener(j.Spec, c, defaultExecLease) {
+	if oftener(j, c, defaultExecLease) {
 		job.Lease = defaultExecLease
 	}
 	command, err := execCommand(c, at+".exec", j.Exec, p)
@@ -48,11 +47,11 @@ func execKind(c *config.Config, at string, j *config.Job, p resources) (schedule
 	return job, nil
 }
 
-// oftener reports whether a spec has ticks that are closer together than d. It returns false for an
+// oftener reports whether a job has ticks that are closer together than d. It returns false for an
 // invalid spec, which the scheduler reports.
-func oftener(text string, c *config.Config, d time.Duration) bool {
+func oftener(j *config.Job, c *config.Config, d time.Duration) bool {
 	zone, _ := config.ParseZone(c.Zone)
-	s, err := spec.Parse(text, zone)
+	s, err := parse(&scheduler.Job{Name: j.Name, Spec: j.Spec}, zone)
 	if err != nil {
 		return false
 	}

@@ -1,8 +1,10 @@
 package node
 
 import (
+	"log/slog"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cronce/cronce/cmd/internal/config"
 )
@@ -23,6 +25,24 @@ func TestExecEnvironment(t *testing.T) {
 		}
 		if err != nil || !slices.Equal(command.Env, want) || !slices.Equal(command.Secrets, secrets) {
 			t.Errorf("dry %v: %q, masked %q, %v; want %q and %q", dry, command.Env, command.Secrets, err, want, secrets)
+		}
+	}
+}
+
+// Ticks of a command that are closer together than five seconds get a lease of five, also where the seconds are the job's own.
+func TestExecLease(t *testing.T) {
+	for spec, want := range map[string]time.Duration{"@every 2s": 5 * time.Second, "H/4 * * * * *": 5 * time.Second, "@every 5s": 0, "H * * * * *": 0} {
+		c, err := config.Read(config.Source{Name: "c.yaml", Data: []byte(`jobs: [{kind: exec, name: a, spec: "` + spec + `", exec: {shell: "true"}}]`)}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runner, err := newRunner(slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		job, err := execKind(c, "jobs[0]", &c.Jobs[0], resources{runner: runner})
+		if err != nil || job.Lease != want {
+			t.Errorf("%s: a lease of %v, %v; want %v", spec, job.Lease, err, want)
 		}
 	}
 }
