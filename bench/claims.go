@@ -6,12 +6,14 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/bench/internal/measure"
 	"github.com/cronce/cronce/bench/internal/proc"
+	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
@@ -20,16 +22,20 @@ import (
 const (
 	claimGain  = 2.5 // batches relative to single claims
 	claimBatch = 200 // the most that a script takes
+
+	masters     = 3   // of the Cluster
+	partitions  = 8   // over which its jobs are spread
+	clusterGain = 2.5 // claims of the Cluster relative to the claims of one server
 )
 
 // claims compares claims in batches with the same claims one by one, each at its best concurrency.
 func claims(ctx context.Context, env *Env) ([]Row, error) {
-	single := []claimArgs{{Batch: 1, Workers: 16}, {Batch: 1, Workers: 64}, {Batch: 1, Workers: 128}}
-	batched := []claimArgs{{Batch: claimBatch, Workers: 1}, {Batch: claimBatch, Workers: 2}, {Batch: claimBatch, Workers: 4}}
+	single := []way{{1, 16}, {1, 64}, {1, 128}}
+	batched := []way{{claimBatch, 1}, {claimBatch, 2}, {claimBatch, 4}}
 	found := speeds{}
 	for range either(env, 5, 1) { // in turns, because the speed of the machine changes
 		for _, a := range slices.Concat(single, batched) {
-			r, err := measureClaims(ctx, env, a)
+			r, err := measureClaims(ctx, env, claimArgs{Batch: a.batch, Workers: a.workers})
 			if err != nil {
 				return nil, err
 			}
@@ -40,16 +46,52 @@ func claims(ctx context.Context, env *Env) ([]Row, error) {
 	gain := ratio(found.best(batched), found.best(single))
 	row.also(gain >= claimGain, "%.0f/s, %.1f ×", found.best(batched), gain)
 	for _, a := range single {
-		row.beside("one by one, %d at a time: %.0f/s", a.Workers, measure.Median(found[a]))
+		row.beside("one by one, %d at a time: %.0f/s", a.workers, measure.Median(found[a]))
 	}
-	return []Row{row}, nil
+	capacity, err := capacities(ctx, env)
+	return []Row{row, capacity}, err
 }
 
+// capacities compares how many claims three masters of a Cluster carry with the claims of one server. The servers share the processors of
+// one machine here, so it compares the processor time of the busiest server for each claim: that server is the first to be full.
+func capacities(ctx context.Context, env *Env) (Row, error) {
+	row := Row{What: "claims that 3 masters of a Cluster carry, one job set over 8 partitions, by the CPU of the busiest", Reach: "≥ 2.5 × one server", OK: true}
+	var ratios, one, three []float64
+	for range either(env, 5, 3) {
+		alone, err := measureClaims(ctx, env, claimArgs{Batch: claimBatch, Workers: 4})
+		if err != nil {
+			return row, err
+		}
+		var spread claimResult
+		err = onHost(ctx, func(t testing.TB) (err error) {
+			a := claimArgs{Batch: partitions * claimBatch, Workers: 4, Partitions: partitions, Count: either(env, 60_000, 20_000)}
+			for _, s := range redisserver.Cluster(t, masters, 0) {
+				a.Addrs = append(a.Addrs, s.Addr())
+			}
+			spread, err = claimCase.Run(ctx, a)
+			return err
+		})
+		if err != nil {
+			return row, err
+		}
+		env.logf("CPU for a claim: %s of one server, %s of the busiest of %d masters", us(alone.Server), us(spread.Server), masters)
+		ratios = append(ratios, ratio(alone.Server, spread.Server))
+		one, three = append(one, 1/alone.Server.Seconds()), append(three, 1/spread.Server.Seconds())
+	}
+	gain := measure.Median(ratios)
+	row.also(gain >= clusterGain, "%.0f/s, %.2f × by the median of pairs", measure.Median(three), gain)
+	row.beside("one server: %.0f/s", measure.Median(one))
+	return row, nil
+}
+
+// A way is how many claims are in one call, and how many calls are concurrent.
+type way struct{ batch, workers int }
+
 // speeds are the measured claims per second.
-type speeds map[claimArgs][]float64
+type speeds map[way][]float64
 
 // best returns the highest median of some ways of claiming.
-func (s speeds) best(all []claimArgs) (most float64) {
+func (s speeds) best(all []way) (most float64) {
 	for _, a := range all {
 		most = max(most, measure.Median(s[a]))
 	}
@@ -58,21 +100,23 @@ func (s speeds) best(all []claimArgs) (most float64) {
 
 // A claimArgs defines how to claim numbers of as many series.
 type claimArgs struct {
-	Addr    string
-	Count   int
-	Batch   int // claims in one call
-	Workers int // concurrent calls
+	Addrs      []string // of one server, or of the masters of a Cluster
+	Partitions int      // 0: one
+	Count      int
+	Batch      int // claims in one call
+	Workers    int // concurrent calls
 }
 
 // A claimResult is the speed of the claims.
 type claimResult struct {
 	PerSecond float64
 	CPU       time.Duration // of this process, per claim
+	Server    time.Duration // CPU of the busiest server, per claim
 }
 
 func measureClaims(ctx context.Context, env *Env, a claimArgs) (claimResult, error) {
 	r, err := onServer(ctx, func(addr string) (claimResult, error) {
-		a.Addr, a.Count = addr, either(env, 60_000, 20_000)
+		a.Addrs, a.Count = []string{addr}, either(env, 60_000, 20_000)
 		return claimCase.Run(ctx, a)
 	})
 	if err == nil {
@@ -85,11 +129,11 @@ var claimCase = proc.Define("claims", runClaims)
 
 // runClaims runs in the child.
 func runClaims(ctx context.Context, a claimArgs) (r claimResult, err error) {
-	o := &redis.UniversalOptions{Addrs: []string{a.Addr}, PoolSize: a.Workers + 8}
+	o := &redis.UniversalOptions{Addrs: a.Addrs, IsClusterMode: len(a.Addrs) > 1, PoolSize: a.Workers*(a.Partitions+1) + 8}
 	redislock.Harden(o)
 	client := redis.NewUniversalClient(o)
 	defer client.Close()
-	store, err := redislock.New(client, redislock.Options{})
+	store, err := redislock.New(client, redislock.Options{Partitions: a.Partitions})
 	if err != nil {
 		return r, err
 	}
@@ -97,14 +141,39 @@ func runClaims(ctx context.Context, a claimArgs) (r claimResult, err error) {
 	if err != nil {
 		return r, err
 	}
+	before, err := usages(ctx, a.Addrs)
+	if err != nil {
+		return r, err
+	}
 	cpu, began := measure.CPU(), time.Now()
 	granted := claimAll(ctx, store, cs, a)
 	took := time.Since(began)
-	r = claimResult{float64(a.Count) / took.Seconds(), (measure.CPU() - cpu) / time.Duration(a.Count)}
+	r = claimResult{PerSecond: float64(a.Count) / took.Seconds(), CPU: (measure.CPU() - cpu) / time.Duration(a.Count)}
+	after, err := usages(ctx, a.Addrs)
+	if err != nil {
+		return r, err
+	}
+	for i := range after {
+		r.Server = max(r.Server, (after[i]-before[i])/time.Duration(a.Count))
+	}
 	if granted != a.Count {
 		return r, fmt.Errorf("%d of %d claims were granted", granted, a.Count)
 	}
 	return r, nil
+}
+
+// usages returns the processor time that each server has used.
+func usages(ctx context.Context, addrs []string) (all []time.Duration, err error) {
+	for _, addr := range addrs {
+		client := redis.NewClient(&redis.Options{Addr: addr})
+		u, err := measure.Redis(ctx, client)
+		_ = client.Close()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, u.CPU)
+	}
+	return all, nil
 }
 
 // openSeries registers series, as many at a time as a node does, and returns a claim of the next

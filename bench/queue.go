@@ -172,7 +172,7 @@ func (q *queueRun) compare(ctx context.Context, r *Row) error {
 		if err != nil {
 			return err
 		}
-		got, err := q.leases(ctx, ds, 16)
+		got, err := q.leases(ctx, ds, 16, queueWork)
 		stop()
 		if err != nil {
 			return err
@@ -198,8 +198,8 @@ func forUpdate(ctx context.Context, db *sql.DB) error {
 }
 
 // leases lets waiters, spread over the drivers, take turns on a new key, once all of them are in
-// the queue.
-func (q *queueRun) leases(ctx context.Context, ds []driver.Driver, waiters int) (float64, error) {
+// the queue. Each works for a while when it holds the key.
+func (q *queueRun) leases(ctx context.Context, ds []driver.Driver, waiters int, work time.Duration) (float64, error) {
 	q.keys++
 	key := fmt.Sprint("key ", q.keys)
 	first := driver.Acquisition{Key: key, Owner: "first/" + key, TTL: time.Minute}
@@ -221,7 +221,7 @@ func (q *queueRun) leases(ctx context.Context, ds []driver.Driver, waiters int) 
 		if err != nil {
 			return err
 		}
-		measure.Pause(ctx, queueWork)
+		measure.Pause(ctx, work)
 		return d.Release(context.WithoutCancel(ctx), driver.LeaseRef{Key: key, Owner: a.Owner, Fence: g.Fence})
 	})
 }
@@ -275,7 +275,7 @@ func (q *queueRun) crowds(ctx context.Context) (Row, error) {
 		if err != nil {
 			return r, err
 		}
-		rates[n], err = q.leases(ctx, ds, n)
+		rates[n], err = q.leases(ctx, ds, n, queueWork)
 		stop()
 		if err != nil {
 			return r, err
