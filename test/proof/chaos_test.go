@@ -12,7 +12,8 @@ import (
 	"github.com/cronce/cronce/test/proof"
 )
 
-// Nodes are killed, stopped for longer than their leases and replaced, and their store crashes or fails over, in turns.
+// Nodes are killed, stopped for longer than their leases, replaced by nodes with other clocks, cut off from the store, slowed down, and
+// have logs that hang, and their store crashes, fails over or stands still, in turns.
 // With CRONCE_CHAOS, how long it lasts on each store, the scenario runs on all of them, and writes the page about it.
 func TestUpheaval(t *testing.T) {
 	t.Parallel()
@@ -61,12 +62,14 @@ func durable(replicas int) (jobs []proof.Job) {
 func upheaval(t *testing.T, b proof.Backend, lasts time.Duration) proof.Outcome {
 	c := proof.NewCluster(t, proof.Member.On(b))
 	jobs := durable(b.Replicas)
-	node := proof.Node{Jobs: jobs, Grace: 5 * time.Second}
-	startNodes(c, 4, node)
+	node := proof.Node{Jobs: jobs, Grace: 5 * time.Second, Verbose: true}
+	u := &upheavals{Cluster: c, node: node}
+	for range 4 {
+		u.start()
+	}
 	c.Warm(jobs...)
-	u := &upheavals{Cluster: c, node: node, started: 4}
 	begun := time.Now()
-	for round := 0; time.Since(begun) < lasts || round < 4; round++ {
+	for round := 0; time.Since(begun) < lasts || round < kinds; round++ {
 		u.disturb(round)
 		c.Pass(time.Duration(rand.IntN(2000)) * time.Millisecond)
 	}
@@ -87,11 +90,14 @@ type upheavals struct {
 	deploys, strikes int
 }
 
-// disturb makes one fault. Each of four in a row is another one.
+// kinds are the kinds of faults.
+const kinds = 7
+
+// disturb makes one fault. Each of seven in a row is another one.
 func (u *upheavals) disturb(round int) {
 	alive := u.Alive()
 	n := alive[rand.IntN(len(alive))]
-	switch round % 4 {
+	switch round % kinds {
 	case 0:
 		killBusiest(u.Cluster, isRerun)
 		u.start()
@@ -106,14 +112,30 @@ func (u *upheavals) disturb(round int) {
 	case 3:
 		u.strikes++
 		u.Strike()
+	case 4:
+		if n.CutOff() {
+			u.Pass(lease * 3 / 2)
+			n.Mend()
+		}
+	case 5:
+		n.HangLog()
+		u.Pass(lease * 3 / 2)
+		n.ReadLog()
+	case 6:
+		if n.Slow(time.Duration(rand.IntN(800)) * time.Millisecond) {
+			u.Pass(lease * 3 / 2)
+			n.Mend()
+		}
 	}
 }
 
+// start starts a node whose clock is right, a day ahead, or a day behind.
 func (u *upheavals) start() {
 	n := u.node
 	n.Name = fmt.Sprint("n", u.started)
+	n.Offset = time.Duration(u.started%3-1) * 24 * time.Hour
 	u.started++
-	u.Start(n)
+	u.StartBehind(n)
 }
 
 // explainedByUpheaval: a dead node's run is in the way of later ticks until its lease is over, and is lost then if its job says so.

@@ -114,6 +114,19 @@ func (c *Cluster) Start(n Node) *Process {
 	return p
 }
 
+// StartBehind starts a node with a proxy of its own before each server of the store, unless the store's servers name others to their
+// clients, as a Sentinel does.
+func (c *Cluster) StartBehind(n Node) *Process {
+	c.t.Helper()
+	var w way
+	if b := c.program.backend; b == nil || !b.names {
+		n.Store, w = newWay(c.t, c.addr)
+	}
+	p := c.Start(n)
+	p.way = w
+	return p
+}
+
 // arrived receives a line that a node printed.
 func (c *Cluster) arrived(l Line) {
 	c.addLine(l)

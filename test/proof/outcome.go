@@ -14,23 +14,18 @@ import (
 type Outcome struct {
 	Store            string // and its version
 	Lasted           time.Duration
-	Kills, Stops     int // of nodes
-	Deploys, Strikes int // nodes replaced in order, and faults of the store
-	Ticks, Runs      int // Runs has further attempts, too
+	Faults           map[FaultKind]int // of nodes
+	Deploys, Strikes int               // nodes replaced in order, and faults of the store
+	Ticks, Runs      int               // Runs has further attempts, too
 	Violations       map[Rule]int
 	Takeovers        []time.Duration // from the kill of a node to the next attempt of its run, where the job asks for one
 }
 
 // Outcome counts the faults, runs and violations in the evidence.
 func (c *Cluster) Outcome(e *Evidence) Outcome {
-	o := Outcome{Store: c.program.backend.Name + " " + c.version, Violations: map[Rule]int{}}
+	o := Outcome{Store: c.program.backend.Name + " " + c.version, Faults: map[FaultKind]int{}, Violations: map[Rule]int{}}
 	for _, f := range e.Faults {
-		switch f.Kind {
-		case Killed:
-			o.Kills++
-		case Paused:
-			o.Stops++
-		}
+		o.Faults[f.Kind]++
 	}
 	rerun := map[string]bool{}
 	for i := range e.Jobs {
@@ -73,8 +68,8 @@ func WriteTable(path, name, table string) error {
 // Table returns the table of outcomes.
 func Table(all []Outcome) string {
 	var b strings.Builder
-	b.WriteString("| Store | Lasted | Nodes killed, stopped, replaced | Faults of the store | Ticks | Runs | Twice | Silent | Other violations | Takeovers: count, median, slowest |\n")
-	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	b.WriteString("| Store | Lasted | Nodes killed, stopped, replaced | Cut off, slowed, with a log that hangs | Faults of the store | Ticks | Runs | Twice | Silent | Other violations | Takeovers: count, median, slowest |\n")
+	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, o := range all {
 		other := 0
 		for rule, n := range o.Violations {
@@ -82,7 +77,8 @@ func Table(all []Outcome) string {
 				other += n
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %v | %d, %d, %d | %d | %d | %d | %d | %d | %d | %s |\n", o.Store, o.Lasted.Round(time.Second), o.Kills, o.Stops, o.Deploys, o.Strikes,
+		fmt.Fprintf(&b, "| %s | %v | %d, %d, %d | %d, %d, %d | %d | %d | %d | %d | %d | %d | %s |\n", o.Store, o.Lasted.Round(time.Second),
+			o.Faults[Killed], o.Faults[Paused], o.Deploys, o.Faults[CutOff], o.Faults[Slowed], o.Faults[LogHung], o.Strikes,
 			o.Ticks, o.Runs, o.Violations[Twice], o.Violations[Silent], other, o.takeovers())
 	}
 	return b.String()

@@ -2,11 +2,15 @@ package proof
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cronce/cronce/internal/rig"
 )
 
 // A Process is a node that was started. Its methods may be used concurrently.
@@ -18,8 +22,11 @@ type Process struct {
 	gone chan struct{}
 	err  error // the result of the process; read after gone is closed
 
+	way way // to the servers of the store; empty: no proxy is between
+
 	mu     sync.Mutex
 	faults []Fault
+	hung   chan struct{} // closed when its log is read again; nil: it is read
 }
 
 // A Fault is a fault that the scenario caused in a process.
@@ -27,7 +34,7 @@ type Fault struct {
 	Kind FaultKind
 	Pid  int
 	From time.Time // just before the signal was sent
-	To   time.Time // of a pause: the time of its end; zero: it has not ended
+	To   time.Time // of a fault with an end: the time of that; zero: it has not ended
 }
 
 // A FaultKind is a kind of fault.
@@ -38,6 +45,9 @@ const (
 	Killed     FaultKind = "killed"
 	Paused     FaultKind = "paused"
 	Terminated FaultKind = "terminated" // requested to drain
+	CutOff     FaultKind = "cut off"    // its requests and their replies are held
+	Slowed     FaultKind = "slowed"     // its requests and their replies come late
+	LogHung    FaultKind = "log hung"   // its log is not read
 )
 
 // launch starts a command in its own process group. The process ends with the test, however the test
@@ -48,17 +58,28 @@ func launch(t testing.TB, cmd *exec.Cmd, n Node, arrived func(Line)) *Process {
 	known := make(chan struct{})
 	out := &lineWriter{emit: func(text []byte) {
 		<-known
+		<-p.reads()
 		arrived(ParseLine(p.Pid, text, time.Now()))
 	}}
-	cmd.Stdout, cmd.Stderr = out, out
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatalf("proof: start %s: %v", n.Name, err)
+	}
+	shorten(write)
+	cmd.Stdout, cmd.Stderr = write, write
 	cmd.SysProcAttr = isolated()
-	if err := cmd.Start(); err != nil {
+	err = cmd.Start()
+	_ = write.Close() // the process has its own
+	if err != nil {
+		_ = read.Close()
 		t.Fatalf("proof: start %s: %v", n.Name, err)
 	}
 	p.Pid = cmd.Process.Pid
 	close(known)
 	go func() {
 		defer close(p.gone)
+		defer read.Close()
+		_, _ = io.Copy(out, read) // until the process and its children are gone
 		p.err = cmd.Wait()
 	}()
 	t.Cleanup(p.destroy)
@@ -67,6 +88,7 @@ func launch(t testing.TB, cmd *exec.Cmd, n Node, arrived func(Line)) *Process {
 
 // destroy kills the process and records no fault.
 func (p *Process) destroy() {
+	p.end()
 	_ = p.cmd.Process.Kill() // also ends a stopped process; an error means that it is gone already
 	<-p.gone
 }
@@ -98,11 +120,72 @@ func (p *Process) Pause() time.Time {
 
 // Continue ends a pause.
 func (p *Process) Continue() time.Time {
+	_ = p.cmd.Process.Signal(syscall.SIGCONT)
+	return p.end()
+}
+
+// CutOff holds all requests of the process and all replies to it, in both directions, until Mend. It reports false if no proxy is
+// between the process and the store.
+func (p *Process) CutOff() bool { return p.spoil(CutOff, rig.Faults{Hole: true}) }
+
+// Slow delays each request of the process and each reply to it by d, until Mend. It reports false like CutOff.
+func (p *Process) Slow(d time.Duration) bool {
+	return p.spoil(Slowed, rig.Faults{Delay: 1, DelayFor: d})
+}
+
+func (p *Process) spoil(k FaultKind, f rig.Faults) bool {
+	if len(p.way) > 0 {
+		p.note(k)
+		p.way.set(f)
+	}
+	return len(p.way) > 0
+}
+
+// Mend ends CutOff and Slow. Connections that were held stay so: the process has to open others.
+func (p *Process) Mend() {
+	p.way.set(rig.Faults{})
+	p.end()
+}
+
+// HangLog stops reading the log of the process, whose pipe has room for some lines, until ReadLog.
+func (p *Process) HangLog() {
+	p.note(LogHung)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.hung = make(chan struct{})
+}
+
+// ReadLog reads the log again.
+func (p *Process) ReadLog() { p.end() }
+
+// reads returns a channel that is closed while the log is read.
+func (p *Process) reads() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hung == nil {
+		return closed
+	}
+	return p.hung
+}
+
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// end records that the latest fault has ended, and reads the log.
+func (p *Process) end() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hung != nil {
+		close(p.hung)
+		p.hung = nil
+	}
 	at := time.Now()
-	_ = p.cmd.Process.Signal(syscall.SIGCONT)
-	p.faults[len(p.faults)-1].To = at
+	if n := len(p.faults); n > 0 && p.faults[n-1].To.IsZero() {
+		p.faults[n-1].To = at
+	}
 	return at
 }
 

@@ -13,15 +13,15 @@ import (
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
-// The kinds of Redis that lose no acknowledged write to a strike. Redis is one server that writes each change to its file. A strike
-// kills it and starts it again. In the others a strike kills the master that has the keys, waits until its replica is the master,
+// The kinds of Redis that lose no acknowledged write to a strike. Redis is one server that writes each change to its file; see crash.
+// In the others a strike kills the master that has the keys, waits until its replica is the master,
 // and starts the server again as a replica.
 var (
 	Redis = Backend{Name: "Redis", start: func(t testing.TB) (string, func(*Cluster)) {
 		s := redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 		return s.Addr(), crash(s.Server)
 	}}
-	Sentinel = Backend{Name: "Redis with Sentinels", Replicas: 1, start: func(t testing.TB) (string, func(*Cluster)) {
+	Sentinel = Backend{Name: "Redis with Sentinels", Replicas: 1, names: true, start: func(t testing.TB) (string, func(*Cluster)) {
 		master := redisserver.Start(t)
 		servers := []*redisserver.Server{master, redisserver.Replica(t, master)}
 		sentinels := redisserver.Sentinels(t, master, 1)
@@ -35,7 +35,7 @@ var (
 			return net.JoinHostPort(at[0], at[1]), nil
 		})
 	}}
-	RedisCluster = Backend{Name: "Redis Cluster", Replicas: 1, start: func(t testing.TB) (string, func(*Cluster)) {
+	RedisCluster = Backend{Name: "Redis Cluster", Replicas: 1, names: true, start: func(t testing.TB) (string, func(*Cluster)) {
 		servers := redisserver.Cluster(t, 3, 1)
 		addr := cluster + addresses(servers)
 		return addr, failover(servers, func(ctx context.Context) (string, error) {

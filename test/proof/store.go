@@ -29,10 +29,11 @@ type Backend struct {
 	Name     string
 	Replicas int // of each master: a grant that one of them does not have may be lost in a strike
 
+	names bool // its servers name others to their clients
 	start func(t testing.TB) (addr string, strike func(c *Cluster))
 }
 
-// PostgreSQL and MariaDB are one database with numbered leases in its tables. A strike kills the server and starts it again.
+// PostgreSQL and MariaDB are one database with numbered leases in its tables. See crash.
 var (
 	PostgreSQL = Backend{Name: "PostgreSQL", start: func(t testing.TB) (string, func(*Cluster)) {
 		s := sqlserver.Postgres(t)
@@ -62,9 +63,18 @@ var Ensemble = Backend{Name: "Ensemble of ZooKeeper", start: func(t testing.TB) 
 	}
 }}
 
-// crash returns a strike that kills a server, whose data lasts, and starts it again two seconds later.
+// crash returns a strike that kills a server, whose data lasts, and starts it again two seconds later. Each second strike stops the
+// server for longer than a lease instead.
 func crash(s *serverprocess.Server) func(c *Cluster) {
+	strikes := 0
 	return func(c *Cluster) {
+		strikes++
+		if strikes%2 == 0 {
+			s.Freeze()
+			c.Pass(4 * time.Second)
+			s.Thaw()
+			return
+		}
 		s.Kill()
 		c.Pass(2 * time.Second)
 		s.Restart()
