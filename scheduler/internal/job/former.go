@@ -21,8 +21,8 @@ type Former struct {
 // returned with a series. The spec that was seen last was in force until the spec of the series
 // replaced it; so was one that was seen within unseen of it, if the mark is one of its ticks from
 // after the last one came: nodes are seen with a spec less often than they decide ticks. Any other
-// one was in force until it was last seen, or until the next spec came into force if that was later.
-// A spec that cannot be parsed is left out: verify reports it.
+// one was in force until it was last seen, or until the first of those that were seen later came into
+// force, if that was later. A spec that cannot be parsed is left out: verify reports it.
 func Formers(s *series.Series, unseen time.Duration) (all []Former) {
 	var latest series.RevisionUse
 	for _, u := range s.Former {
@@ -32,7 +32,7 @@ func Formers(s *series.Series, unseen time.Duration) (all []Former) {
 	}
 	for i := range s.Former {
 		u := &s.Former[i]
-		f, ok := former(u, max(u.Last, next(s, u)))
+		f, ok := former(u, replaced(s, u))
 		if !ok {
 			continue
 		}
@@ -40,7 +40,7 @@ func Formers(s *series.Series, unseen time.Duration) (all []Former) {
 		switch {
 		case u.Last == latest.Last, decided && latest.Last-u.Last <= unseen.Milliseconds():
 			f.Until = max(u.Last, s.Since)
-		case u.Last < s.Mark:
+		case f.Until <= s.Mark:
 			continue
 		}
 		all = append(all, f)
@@ -48,19 +48,16 @@ func Formers(s *series.Series, unseen time.Duration) (all []Former) {
 	return all
 }
 
-// next returns the time since when the spec after a use has been in force, or 0 if it came before
-// the use.
-func next(s *series.Series, u *series.RevisionUse) int64 {
-	at := s.Since
+// replaced returns until when a use was in force: until it was last seen, or until the first of those that were seen later came into
+// force, if that was later. Package verify counts the same.
+func replaced(s *series.Series, u *series.RevisionUse) int64 {
+	until := max(u.Last, s.Since)
 	for i := range s.Former {
-		if v := &s.Former[i]; v.Since > u.Since && (v.Since < at || at <= u.Since) {
-			at = v.Since
+		if v := &s.Former[i]; v.Last > u.Last {
+			until = min(until, max(u.Last, v.Since))
 		}
 	}
-	if at <= u.Since {
-		return 0
-	}
-	return at
+	return until
 }
 
 // former parses a use that was in force until an instant.
