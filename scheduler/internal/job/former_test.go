@@ -19,17 +19,18 @@ func TestFormers(t *testing.T) {
 		since int64
 		want  string
 	}{
-		"one, until it was replaced":                                    {[][2]int64{{0, 10}}, 10, 30, "0-30"},
-		"two in use at once, one of them seen later":                    {[][2]int64{{0, 10}, {5, 12}}, 11, 30, "0-30 5-30"},
-		"two, one of which decided the mark, or both did":               {[][2]int64{{0, 10}, {5, 12}}, 12, 30, "0-30 5-30"},
-		"one that was replaced, soon before all nodes went":             {[][2]int64{{0, 10}, {11, 12}}, 10, 30, "0-11 11-30"},
-		"one that was replaced by one that decided ticks":               {[][2]int64{{-2, 9}, {0, 10}, {10, 12}}, 11, 30, "10-30"},
-		"the first one, to which the nodes had gone back":               {[][2]int64{{0, 12}, {5, 11}}, 13, 30, "0-30"},
-		"one that was no longer in use":                                 {[][2]int64{{0, 5}, {5, 10}}, 10, 30, "5-30"},
-		"one that was not, with undecided ticks":                        {[][2]int64{{0, 5}, {7, 10}}, 4, 30, "0-7 7-30"},
-		"one that was last seen before the mark, and replaced after it": {[][2]int64{{0, 5}, {20, 25}}, 8, 30, "0-20 20-30"},
-		"one that is in use beside the new one":                         {[][2]int64{{0, 35}}, 30, 30, "0-35"},
-		"none":                                                          {nil, 10, 30, ""},
+		"one, until it was replaced":                                      {[][2]int64{{0, 10}}, 10, 30, "0-30"},
+		"two in use at once, one of them seen later":                      {[][2]int64{{0, 10}, {5, 12}}, 11, 30, "0-30 5-30"},
+		"two, one of which decided the mark, or both did":                 {[][2]int64{{0, 10}, {5, 12}}, 12, 30, "0-30 5-30"},
+		"one that was replaced, soon before all nodes went":               {[][2]int64{{0, 10}, {11, 12}}, 10, 30, "0-11 11-30"},
+		"one that was replaced by one that decided ticks":                 {[][2]int64{{-2, 9}, {0, 10}, {10, 12}}, 11, 30, "10-30"},
+		"the first one, to which the nodes had gone back":                 {[][2]int64{{0, 12}, {5, 11}}, 13, 30, "0-30"},
+		"one that was no longer in use":                                   {[][2]int64{{0, 5}, {5, 10}}, 10, 30, "5-30"},
+		"one that was not, with undecided ticks":                          {[][2]int64{{0, 5}, {7, 10}}, 4, 30, "0-7 7-30"},
+		"the first one, to which the nodes had gone back, before a third": {[][2]int64{{0, 10}, {4, 8}, {11, 12}}, 5, 30, "0-11 4-8 11-30"},
+		"one that was last seen before the mark, and replaced after it":   {[][2]int64{{0, 5}, {20, 25}}, 8, 30, "0-20 20-30"},
+		"one that is in use beside the new one":                           {[][2]int64{{0, 35}}, 30, 30, "0-35"},
+		"none":                                                            {nil, 10, 30, ""},
 	} {
 		s := series.Series{Mark: test.mark * minute, Since: test.since * minute}
 		for i, u := range test.uses {
