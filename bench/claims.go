@@ -25,7 +25,7 @@ const (
 
 	masters     = 3   // of the Cluster
 	partitions  = 8   // over which its jobs are spread
-	clusterGain = 2.5 // claims of the Cluster relative to the claims of one server
+	clusterGain = 2.5 // claims of the Cluster relative to the claims of one master that has all slots
 )
 
 // claims compares claims in batches with the same claims one by one, each at its best concurrency.
@@ -94,7 +94,7 @@ func onCluster(ctx context.Context, env *Env, masters int) (r claimResult, err e
 	return r, err
 }
 
-// A way is how many claims are in one call, and how many calls are concurrent.
+// A way has the number of claims in one call, and of concurrent calls.
 type way struct{ batch, workers int }
 
 // speeds are the measured claims per second.

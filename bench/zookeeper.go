@@ -17,7 +17,7 @@ import (
 // zookeeperGrants is the target for a key on ZooKeeper: grants per second to waiters that do no work.
 const zookeeperGrants = 1000
 
-// zookeeper measures how fast a key on ZooKeeper changes hands, by turns with the lock of the client library.
+// zookeeper measures how fast a key on ZooKeeper changes hands, in turns with the lock of the client library.
 func zookeeper(ctx context.Context, env *Env) ([]Row, error) {
 	r := Row{What: "lock on ZooKeeper, 16 waiters of four clients, no work: grants/s", Reach: "≥ 1,000", OK: true}
 	err := onHost(ctx, func(t testing.TB) error {

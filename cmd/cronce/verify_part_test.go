@@ -113,6 +113,9 @@ func TestVerifyOfOnePartition(t *testing.T) {
 	second := slices.IndexFunc(server.Keys(), func(key string) bool {
 		return strings.HasPrefix(key, "cronce:v1:{cronce.1") && strings.HasSuffix(key, "}:all")
 	})
+	if second < 0 {
+		t.Fatalf("no list of the second partition: %v", server.Keys())
+	}
 	all := server.Keys()[second]
 	server.Del(all)
 	if err := server.Set(all, "x"); err != nil {

@@ -33,8 +33,8 @@
 //	<ns>:v1:{<ns>.0}:layout        string  partitions and groups, see [Driver.Agree]; 90 days
 //	...:none                       -       never exists: a write to it proves a master
 //
-// <partition> is a number, with -n behind it where the slot would otherwise be near another partition's: the partitions divide the slots
-// evenly, and masters with equal ranges have equally many.
+// <partition> is 0, or a number and mostly -n, which brings its slot near its place. The places divide the slots evenly, so that the numbers
+// of partitions on masters with equal ranges seldom differ by more than one.
 //
 // The channels <ns>:v1:i:<id> are inboxes, one per Driver: see below. On <ns>:v1:i:runs requests and cancels of runs, and groups of
 // decided numbers, are published: see [Driver.NotifyRuns].

@@ -3,7 +3,7 @@ package redislock
 import "strconv"
 
 // The masters of a Cluster usually have equal ranges of its hash slots. If the tags of partitions were bare numbers, their slots would
-// lie in groups: one of three masters would have 4 of 8 partitions, or 2 of 3. So the places of all partitions divide the slots evenly,
+// lie in groups: one of three masters would have 4 of 8 partitions, and could have 2 of 3. So the places of all partitions divide the slots evenly,
 // and a tag ends with the first number that brings its slot near its place. Partition 0 has no such number: it has the layout, which a
 // process reads whatever the number of partitions is.
 const (

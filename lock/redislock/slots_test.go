@@ -2,6 +2,7 @@ package redislock
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -14,8 +15,9 @@ func TestPartitionsAreSpreadOverMasters(t *testing.T) {
 		const namespaces = 200
 		for i := range namespaces {
 			most, count := 0, make([]int, c.masters)
-			for p := range c.partitions {
-				m := int(slotOf(tagOf(fmt.Sprint("app-", i), p, c.partitions))) * c.masters / slots
+			for _, prefix := range newLayout(&Options{Namespace: fmt.Sprint("app-", i), Partitions: c.partitions}).partitions {
+				_, tag, _ := strings.Cut(strings.TrimSuffix(prefix, "}:"), "{")
+				m := int(slotOf(tag)) * c.masters / slots
 				count[m]++
 				most = max(most, count[m])
 			}

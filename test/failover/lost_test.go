@@ -113,8 +113,8 @@ func (at *topology) warm(t *testing.T, d *redislock.Driver) {
 	must(t, lease.Release(t.Context()))
 }
 
-// granted asks until the lock is granted, for a minute. The new master does not know the first holder, whose lease is an hour. While the
-// master is replaced there is doubt alone, and an attempt in doubt may have been granted: then it holds the lock until it is given back.
+// granted asks for a lease of a minute until it is granted. The new master does not know the first holder, whose lease is an hour. While
+// the master is replaced there is doubt alone, and an attempt in doubt may have been granted: then it holds the lock until it is given back.
 func (at *topology) granted(t *testing.T, l *lock.Locker) *lock.Lease {
 	t.Helper()
 	for give := time.Now().Add(2 * time.Minute); ; {

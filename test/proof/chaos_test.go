@@ -79,6 +79,9 @@ func upheaval(t *testing.T, b proof.Backend, lasts time.Duration) proof.Outcome 
 	acquit(t, e)
 	o := c.Outcome(e)
 	o.Lasted, o.Deploys, o.Strikes = time.Since(begun), u.deploys, u.strikes
+	if b.Replicas == 0 && (o.Faults[proof.CutOff] == 0 || o.Faults[proof.Slowed] == 0) { // no proxy is before the servers of the others
+		t.Errorf("no node was cut off, or none was slowed down: %v", o.Faults)
+	}
 	return o
 }
 

@@ -11,7 +11,7 @@ func isolated() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// shorten gives a pipe room for one page, so that a log that is not read soon hangs.
+// shorten gives a pipe room for one page, so that a log soon hangs if it is not read.
 func shorten(pipe *os.File) {
 	const setPipeSize = 1031 // F_SETPIPE_SZ
 	if c, err := pipe.SyscallConn(); err == nil {

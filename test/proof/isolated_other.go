@@ -11,5 +11,5 @@ import (
 // test.
 func isolated() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// shorten does nothing: a log that is not read hangs later.
+// shorten does nothing: a log hangs later if it is not read.
 func shorten(*os.File) {}

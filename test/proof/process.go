@@ -33,8 +33,8 @@ type Process struct {
 type Fault struct {
 	Kind FaultKind
 	Pid  int
-	From time.Time // just before the signal was sent
-	To   time.Time // of a fault with an end: the time of that; zero: it has not ended
+	From time.Time // just before it began
+	To   time.Time // its end; zero: it has not ended, or has no end
 }
 
 // A FaultKind is a kind of fault.
@@ -105,6 +105,7 @@ func (p *Process) Alive() bool {
 
 // Kill kills the process as a crash would, and waits until it is gone.
 func (p *Process) Kill() time.Time {
+	p.end() // a log that is not read would keep it from being gone
 	at := p.note(Killed)
 	_ = p.cmd.Process.Signal(syscall.SIGKILL)
 	<-p.gone
@@ -120,8 +121,9 @@ func (p *Process) Pause() time.Time {
 
 // Continue ends a pause.
 func (p *Process) Continue() time.Time {
+	at := p.end() // before the process writes again
 	_ = p.cmd.Process.Signal(syscall.SIGCONT)
-	return p.end()
+	return at
 }
 
 // CutOff holds all requests of the process and all replies to it, in both directions, until Mend. It reports false if no proxy is
@@ -141,7 +143,7 @@ func (p *Process) spoil(k FaultKind, f rig.Faults) bool {
 	return len(p.way) > 0
 }
 
-// Mend ends CutOff and Slow. Connections that were held stay so: the process has to open others.
+// Mend ends CutOff and Slow. Requests and replies that were held are forwarded then.
 func (p *Process) Mend() {
 	p.way.set(rig.Faults{})
 	p.end()
@@ -152,7 +154,9 @@ func (p *Process) HangLog() {
 	p.note(LogHung)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.hung = make(chan struct{})
+	if p.hung == nil {
+		p.hung = make(chan struct{})
+	}
 }
 
 // ReadLog reads the log again.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
@@ -63,10 +64,10 @@ var Ensemble = Backend{Name: "Ensemble of ZooKeeper", start: func(t testing.TB) 
 	}
 }}
 
-// crash returns a strike that kills a server, whose data lasts, and starts it again two seconds later. Each second strike stops the
+// crash returns a strike that kills a server, whose data lasts, and starts it again two seconds later. Every other strike stops the
 // server for longer than a lease instead.
 func crash(s *serverprocess.Server) func(c *Cluster) {
-	strikes := 0
+	strikes := rand.IntN(2)
 	return func(c *Cluster) {
 		strikes++
 		if strikes%2 == 0 {

@@ -48,8 +48,8 @@ func Formers(s *series.Series, unseen time.Duration) (all []Former) {
 	return all
 }
 
-// replaced returns until when a use was in force: until it was last seen, or until the first of those that were seen later came into
-// force, if that was later. Package verify counts the same.
+// replaced returns the end of a use: when it was last seen or, if that was later, when the first of the uses that were seen later came
+// into force. Package verify does the same, and counts the lines of a journal as sightings too.
 func replaced(s *series.Series, u *series.RevisionUse) int64 {
 	until := max(u.Last, s.Since)
 	for i := range s.Former {
