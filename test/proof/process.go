@@ -58,7 +58,7 @@ func launch(t testing.TB, cmd *exec.Cmd, n Node, arrived func(Line)) *Process {
 	known := make(chan struct{})
 	out := &lineWriter{emit: func(text []byte) {
 		<-known
-		<-p.reads()
+		p.awaitReader()
 		arrived(ParseLine(p.Pid, text, time.Now()))
 	}}
 	read, write, err := os.Pipe()
@@ -162,21 +162,15 @@ func (p *Process) HangLog() {
 // ReadLog reads the log again.
 func (p *Process) ReadLog() { p.end() }
 
-// reads returns a channel that is closed while the log is read.
-func (p *Process) reads() <-chan struct{} {
+// awaitReader returns when the log is read.
+func (p *Process) awaitReader() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.hung == nil {
-		return closed
+	hung := p.hung
+	p.mu.Unlock()
+	if hung != nil {
+		<-hung
 	}
-	return p.hung
 }
-
-var closed = func() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
 
 // end records that the latest fault has ended, and reads the log.
 func (p *Process) end() time.Time {
