@@ -89,6 +89,9 @@ func (s *Server) Dir() string { return s.dir }
 // Pid returns the process id of the running server, or of the last one that ran.
 func (s *Server) Pid() int { return s.proc.cmd.Process.Pid }
 
+// Runs reports whether the server has not ended.
+func (s *Server) Runs() bool { return !s.proc.ended() }
+
 // Log returns the output of the running server so far.
 func (s *Server) Log() string { return s.proc.log.String() }
 

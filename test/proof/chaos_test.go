@@ -13,7 +13,7 @@ import (
 )
 
 // Nodes are killed, stopped for longer than their leases, replaced by nodes with other clocks, cut off from the store, slowed down, and
-// have logs that hang, and their store crashes, fails over or stands still, in turns.
+// have logs that hang, and their store crashes, fails over, stands still or has a full disk, in turns.
 // With CRONCE_CHAOS, how long it lasts on each store, the scenario runs on all of them, and writes the page about it.
 func TestUpheaval(t *testing.T) {
 	t.Parallel()

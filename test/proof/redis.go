@@ -11,15 +11,23 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/serverprocess"
 )
 
 // The kinds of Redis that lose no acknowledged write to a strike. Redis is one server that writes each change to its file; see crash.
+// Of two disks of it that are full, one ends the server, and the other lets it refuse writes, because it does not sync each change then.
 // In the others a strike kills the master that has the keys, waits until its replica is the master,
 // and starts the server again as a replica.
 var (
 	Redis = Backend{Name: "Redis", start: func(t testing.TB) (string, func(*Cluster)) {
 		s := redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "always")
-		return s.Addr(), crash(s.Server)
+		return s.Addr(), crash(s.Server,
+			func(c *Cluster, d *serverprocess.Disk) { c.fill(s.Server, d) },
+			func(c *Cluster, d *serverprocess.Disk) {
+				s.Tell("CONFIG SET appendfsync everysec")
+				c.fill(s.Server, d)
+				s.Tell("CONFIG SET appendfsync always")
+			})
 	}}
 	Sentinel = Backend{Name: "Redis with Sentinels", Replicas: 1, names: true, start: func(t testing.TB) (string, func(*Cluster)) {
 		master := redisserver.Start(t)

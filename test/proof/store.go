@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -34,15 +35,22 @@ type Backend struct {
 	start func(t testing.TB) (addr string, strike func(c *Cluster))
 }
 
-// PostgreSQL and MariaDB are one database with numbered leases in its tables. See crash.
+// PostgreSQL and MariaDB are one database with numbered leases in its tables; see crash. Of two disks of PostgreSQL that are full, one is
+// full when the server begins a file of its log: then the server ends.
 var (
 	PostgreSQL = Backend{Name: "PostgreSQL", start: func(t testing.TB) (string, func(*Cluster)) {
 		s := sqlserver.Postgres(t)
-		return s.DSN(s.Create(t)), crash(s.Server)
+		database := s.DSN(s.Create(t))
+		beginFile := func() {
+			_ = queryRow(database, s.Driver(), "SELECT pg_switch_wal()", new(string)) // the server may end before its reply
+		}
+		return database, crash(s.Server,
+			func(c *Cluster, d *serverprocess.Disk) { c.fill(s.Server, d) },
+			func(c *Cluster, d *serverprocess.Disk) { c.fill(s.Server, d, beginFile) })
 	}}
 	MariaDB = Backend{Name: "MariaDB", start: func(t testing.TB) (string, func(*Cluster)) {
 		s := sqlserver.MariaDB(t)
-		return mariadb + s.DSN(s.Create(t)), crash(s.Server)
+		return mariadb + s.DSN(s.Create(t)), crash(s.Server, func(c *Cluster, d *serverprocess.Disk) { c.fill(s.Server, d) })
 	}}
 )
 
@@ -51,33 +59,79 @@ var ZooKeeper = Backend{Name: "ZooKeeper", start: func(t testing.TB) (string, fu
 	return zookeeper + zkserver.Start(t).Addr(), nil
 }}
 
-// Ensemble is three servers of ZooKeeper. A strike kills their leader, and starts it again three seconds after the others have one.
+// Ensemble is three servers of ZooKeeper. A strike kills their leader, and starts it again three seconds after the others have one, or
+// fills the leader's disk, in turns, if the system lets the test give each server a disk of its own.
 var Ensemble = Backend{Name: "Ensemble of ZooKeeper", start: func(t testing.TB) (string, func(*Cluster)) {
 	e := zkserver.StartEnsemble(t)
+	disks := map[*zkserver.Server]*serverprocess.Disk{}
+	for _, s := range e.Servers {
+		disks[s] = s.MoveToDisk()
+		e.Whole()
+	}
+	strikes := rand.IntN(2)
 	return zookeeper + strings.Join(e.Addrs(), ","), func(c *Cluster) {
+		strikes++
 		leader := e.Leader()
-		leader.Kill()
-		e.Leader()
-		c.Pass(3 * time.Second)
-		leader.Restart()
+		if d := disks[leader]; d != nil && strikes%2 == 0 {
+			c.fill(leader.Server, d)
+		} else {
+			leader.Kill()
+			e.Leader()
+			c.Pass(3 * time.Second)
+			leader.Restart()
+		}
 		e.Whole()
 	}
 }}
 
-// crash returns a strike that kills a server, whose data lasts, and starts it again two seconds later. Every other strike stops the
-// server for longer than a lease instead.
-func crash(s *serverprocess.Server) func(c *Cluster) {
-	strikes := rand.IntN(2)
-	return func(c *Cluster) {
-		strikes++
-		if strikes%2 == 0 {
+// A filling is a strike that fills the disk of a server.
+type filling = func(*Cluster, *serverprocess.Disk)
+
+// crash returns the strikes on one server, whose data lasts, in turns: it is killed, and started again two seconds later; it stands still
+// for longer than a lease; each of the fillings, if the system lets the test give the server a disk of its own.
+func crash(s *serverprocess.Server, fillings ...filling) func(c *Cluster) {
+	strikes := []func(c *Cluster){
+		func(c *Cluster) {
+			s.Kill()
+			c.Pass(2 * time.Second)
+			s.Restart()
+		},
+		func(c *Cluster) {
 			s.Freeze()
 			c.Pass(4 * time.Second)
 			s.Thaw()
-			return
+		},
+	}
+	if d := s.MoveToDisk(); d != nil {
+		for _, fill := range fillings {
+			strikes = append(strikes, func(c *Cluster) { fill(c, d) })
 		}
-		s.Kill()
-		c.Pass(2 * time.Second)
+	}
+	next := rand.IntN(len(strikes))
+	return func(c *Cluster) {
+		next++
+		strikes[next%len(strikes)](c)
+	}
+}
+
+// noSpace matches the words with which the log of a server names a full disk: that of PostgreSQL or ZooKeeper, of MariaDB, and of Redis,
+// which writes a part first.
+var noSpace = regexp.MustCompile("No space left on device|failed with error 28|Short write|Can't recover from AOF write error")
+
+// fill fills the disk of a server, and calls then. The disk is full until four seconds after the server has failed to write to it. The
+// server is started again then, if it has ended.
+func (c *Cluster) fill(s *serverprocess.Server, d *serverprocess.Disk, then ...func()) {
+	c.t.Helper()
+	before := len(s.Log())
+	d.Fill()
+	for _, do := range then {
+		do()
+	}
+	c.until("the server writes to its full disk", func() bool { return noSpace.MatchString(s.Log()[before:]) })
+	c.Pass(4 * time.Second)
+	c.t.Logf("the disk of %s was full; did the server live on? %t", s.Addr(), s.Runs())
+	d.Free()
+	if !s.Runs() {
 		s.Restart()
 	}
 }
