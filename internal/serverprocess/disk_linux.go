@@ -50,9 +50,19 @@ func (s *Server) move() error {
 	if err := errors.Join(os.Rename(s.dir, old), os.Mkdir(s.dir, 0o700), mount(s.dir)); err != nil {
 		return err
 	}
+	// The guard unmounts the disk when its input ends, also because the test process died without its cleanup.
+	guard := exec.Command("sh", "-c", `cat; exec umount -l "$0"`, s.dir)
+	guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C in the terminal does not end it
+	input, err := guard.StdinPipe()
+	if err == nil {
+		err = guard.Start()
+	}
+	if err != nil {
+		return errors.Join(err, syscall.Unmount(s.dir, 0))
+	}
 	s.t.Cleanup(func() {
 		s.Kill() // its open files would keep the disk
-		if err := syscall.Unmount(s.dir, 0); err != nil {
+		if err := errors.Join(input.Close(), guard.Wait()); err != nil {
 			s.t.Errorf("serverprocess: unmount the disk of %s: %v", s.program.Name, err)
 		}
 	})
