@@ -66,8 +66,9 @@ func (s *Server) move() error {
 			s.t.Errorf("serverprocess: unmount the disk of %s: %v", s.program.Name, err)
 		}
 	})
-	defer os.RemoveAll(old)                                                                 //nolint:errcheck // it is in the system's folder for temporary files
-	if out, err := exec.Command("cp", "-a", old+"/.", s.dir).CombinedOutput(); err != nil { // with owners and modes, also of the folder itself
+	defer func() { _ = os.RemoveAll(old) }() // if it fails, the system empties its folder for temporary files
+	// The copy keeps owners and modes, also of the folder itself.
+	if out, err := exec.Command("cp", "-a", old+"/.", s.dir).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	return nil
