@@ -79,7 +79,7 @@ func explain(client redis.UniversalClient, err error) string {
 	}
 	switch {
 	case speaks(client, false) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
-		return "the server closes connections, as a TLS port does with a client that does not speak TLS"
+		return "the server closed the connection: it has ended, or it expects TLS, which this client does not speak"
 	case why == late && speaks(client, true):
 		return late + ", as one does that does not speak TLS with a client that does"
 	case why == "" && handshake(err) != "":

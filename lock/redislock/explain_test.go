@@ -48,7 +48,7 @@ func TestExplain(t *testing.T) {
 		"no password":         {secured.Addr(), func(*redis.UniversalOptions) {}, "asks for a password"},
 		"may not":             {s.Addr(), func(o *redis.UniversalOptions) { o.Username, o.Password = "reader", "pw" }, "has no permission"},
 		"at maxmemory":        {full.Addr(), func(*redis.UniversalOptions) {}, "maxmemory"},
-		"a TLS port in plain": {"127.0.0.1:" + port, func(*redis.UniversalOptions) {}, "does not speak TLS"},
+		"a TLS port in plain": {"127.0.0.1:" + port, func(*redis.UniversalOptions) {}, "expects TLS"},
 		"TLS to a plain port": {s.Addr(), func(o *redis.UniversalOptions) {
 			o.TLSConfig, o.ReadTimeout, o.DialTimeout = &tls.Config{InsecureSkipVerify: true}, 300*time.Millisecond, 300*time.Millisecond
 		}, "does not speak TLS with a client that does"},

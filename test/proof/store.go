@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,23 +89,22 @@ var Ensemble = Backend{Name: "Ensemble of ZooKeeper", start: func(t testing.TB) 
 type filling = func(*Cluster, *serverprocess.Disk)
 
 // crash returns the strikes on one server, whose data lasts, in turns: it is killed, and started again two seconds later; it stands still
-// for longer than a lease; each of the fillings, if the system lets the test give the server a disk of its own.
+// for longer than a lease; between those, a filling, if the system lets the test give the server a disk of its own.
 func crash(s *serverprocess.Server, fillings ...filling) func(c *Cluster) {
-	strikes := []func(c *Cluster){
-		func(c *Cluster) {
-			s.Kill()
-			c.Pass(2 * time.Second)
-			s.Restart()
-		},
-		func(c *Cluster) {
-			s.Freeze()
-			c.Pass(4 * time.Second)
-			s.Thaw()
-		},
+	kill := func(c *Cluster) {
+		s.Kill()
+		c.Pass(2 * time.Second)
+		s.Restart()
 	}
+	freeze := func(c *Cluster) {
+		s.Freeze()
+		c.Pass(4 * time.Second)
+		s.Thaw()
+	}
+	strikes := []func(*Cluster){kill, freeze}
 	if d := s.MoveToDisk(); d != nil {
-		for _, fill := range fillings {
-			strikes = append(strikes, func(c *Cluster) { fill(c, d) })
+		for i, fill := range fillings {
+			strikes = slices.Insert(strikes, 2*i+1, func(c *Cluster) { fill(c, d) })
 		}
 	}
 	next := rand.IntN(len(strikes))
@@ -114,8 +114,8 @@ func crash(s *serverprocess.Server, fillings ...filling) func(c *Cluster) {
 	}
 }
 
-// noSpace matches the words with which the log of a server names a full disk: that of PostgreSQL or ZooKeeper, of MariaDB, and of Redis,
-// which writes a part first.
+// noSpace matches the lines about a full disk in the logs of PostgreSQL and ZooKeeper, of MariaDB, and of Redis, which writes a part
+// first.
 var noSpace = regexp.MustCompile("No space left on device|failed with error 28|Short write|Can't recover from AOF write error")
 
 // fill fills the disk of a server, and calls then. The disk is full until four seconds after the server has failed to write to it. The
