@@ -2,6 +2,7 @@ package sqllock
 
 import (
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"strings"
 
@@ -26,6 +27,7 @@ const (
 	noClock        = readOnly + ", or the session does not commit each statement"
 	diskFull       = "the server's disk is full"
 	noConnection   = "the server has no connection left"
+	broke          = "the connection to the server broke"
 	starts         = "the server is starting or stopping"
 	needsTLS       = "the server requires TLS, and the client does not use it"
 	speaksNoTLS    = "the client requires TLS, and the server does not support it"
@@ -84,6 +86,7 @@ var results = map[int]string{
 
 // words explain errors that carry no code, by a part of their text.
 var words = []struct{ part, text string }{
+	{"invalid connection", broke}, // of github.com/go-sql-driver/mysql
 	{"no such table", noTables},
 	{"no such column", otherTables},
 	{"server refused TLS", speaksNoTLS},
@@ -102,6 +105,8 @@ func (d *Driver) Explain(err error) string {
 		return noClock
 	case errors.Is(err, sql.ErrConnDone):
 		return "the connection to the server is closed"
+	case errors.Is(err, sqldriver.ErrBadConn):
+		return broke
 	}
 	if text := explainCode(err); text != "" {
 		return text

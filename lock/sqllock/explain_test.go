@@ -70,6 +70,20 @@ func empty(t *testing.T) string {
 	return l.Addr().String()
 }
 
+// hangsUp returns an address at which each connection is closed at once.
+func hangsUp(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			_ = c.Close()
+		}
+	}()
+	return l.Addr().String()
+}
+
 func explainedByPostgres(t *testing.T) map[string]explanation {
 	s := sqlserver.Postgres(t)
 	on := made(t, database{"", sqllock.PostgreSQL, s.Driver(), s.DSN(s.Create(t))})
@@ -97,6 +111,7 @@ func explainedByPostgres(t *testing.T) map[string]explanation {
 		"no tables":           e(strings.Replace(on.dsn, name, "/bare", 1), "tables are missing"),
 		"no database":         e(strings.Replace(on.dsn, name, "/nosuch", 1), "no such database"),
 		"nothing there":       e(s.DSNAt(empty(t), "x"), "refuses connections"),
+		"hangs up":            e(s.DSNAt(hangsUp(t), "x"), "broke"),
 	}
 }
 
@@ -123,6 +138,7 @@ func explainedByMariaDB(t *testing.T) map[string]explanation {
 		"no tables":           e(strings.Replace(on.dsn, name, "/bare", 1), "tables are missing"),
 		"no database":         e(strings.Replace(on.dsn, name, "/nosuch", 1), "no such database"),
 		"nothing there":       e(s.DSNAt(empty(t), "x"), "refuses connections"),
+		"hangs up":            e(s.DSNAt(hangsUp(t), "x"), "broke"),
 	}
 }
 
