@@ -196,7 +196,7 @@ func (j *Job) bad() *Run {
 				return nil
 			}
 		case Failing:
-			if ok == 0 {
+			if ok == 0 && !r.ordered() {
 				return r
 			}
 		case Lost, Missed:
@@ -209,6 +209,11 @@ func (j *Job) bad() *Run {
 		}
 	}
 	return nil
+}
+
+// ordered reports whether the policy of the job or an operator ended a run: then its end is no failure, as in verify.
+func (r *Run) ordered() bool {
+	return r.Outcome == series.OutcomeReplaced || r.Outcome == series.OutcomeCancelled
 }
 
 // Last returns the result of the newest decided tick, or nil if none is recorded.
@@ -232,10 +237,10 @@ func (j *Job) LastSuccess() time.Time {
 // to a tick that ended ok nor to the opening of the job: then there may be earlier ones.
 func (j *Job) FailingSince() (n int, first *Run, all bool) {
 	for i := range j.Runs {
-		switch r := &j.Runs[i]; r.State {
-		case Failing, Lost, Missed:
+		switch r := &j.Runs[i]; {
+		case r.State == Failing && !r.ordered(), r.State == Lost, r.State == Missed:
 			n, first = n+1, r
-		case OK:
+		case r.State == OK:
 			return n, first, true
 		}
 	}

@@ -299,12 +299,17 @@ func TestPausedIsNotOverdue(t *testing.T) {
 }
 
 // A tick that was lost requires a person until three later ones have ended ok, or for a day; the
-// next success clears a failure. If the lines do not reach back far enough, the text has the time
+// next success clears a failure. A run that was replaced or cancelled neither is a failure nor clears one. If the lines do not reach back far enough, the text has the time
 // since when the job fails at least.
 func TestLostStays(t *testing.T) {
 	run := func(s State, ago time.Duration) Run {
 		at := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).Add(-ago)
 		return Run{Tick: InstantOf(at), Recorded: InstantOf(at), State: s, Outcome: "failed", Node: "a"}
+	}
+	ordered := func(outcome string, ago time.Duration) Run { // by the policy of the job, or by an operator
+		r := run(Failing, ago)
+		r.Outcome = outcome
+		return r
 	}
 	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
 	whole, cut := []series.Line{{Verdict: series.VerdictOpened}}, []series.Line{{Verdict: series.VerdictRan, At: 1}}
@@ -327,6 +332,8 @@ func TestLostStays(t *testing.T) {
 		{[]Run{run(Failing, time.Second), run(Skipped, time.Minute), run(Failing, 2*time.Minute), run(OK, time.Hour)}, whole, Failing, "not ok since 07:58:00 (2 ticks)"},
 		{[]Run{run(Failing, time.Second), run(Failing, time.Minute)}, whole, Failing, "not ok since 07:59:00 (2 ticks)"},
 		{[]Run{run(Failing, time.Second), run(Failing, time.Minute)}, cut, Failing, "not ok since 07:59:00 at least (2 ticks or more)"},
+		{[]Run{ordered("replaced", 1), ordered("cancelled", 2)}, whole, OK, ""},
+		{[]Run{ordered("replaced", 1), run(Failing, time.Second), run(Failing, time.Minute)}, whole, Failing, "not ok since 07:59:00 (2 ticks)"},
 		{[]Run{run(Failing, time.Minute)}, cut, Failing, "not ok since 07:59:00 at least (1 tick or more)"},
 	} {
 		j := &Job{Name: "a", Runs: c.runs, Journal: series.Journal{Lines: c.lines}, Series: series.Series{Now: now.UnixMilli()}}

@@ -204,6 +204,8 @@ func TestBounds(t *testing.T) {
 		"scheduler: {grace: 99999999h}":             `scheduler.grace: is "99999999h", which is too large, must be up to 2562047h`,
 		"scheduler: {grace: 20}":                    "must be a duration with its unit",
 		"log: {level: fatal}":                       `log.level: is "fatal", must be debug, info, warn or error`,
+		"http: {address: '127.0.0.1:99999'}":        `http.address: is "127.0.0.1:99999", must be host:port with a port up to 65535`,
+		"http: {address: '127.0.0.1:foo'}":          `http.address: is "127.0.0.1:foo", must be host:port`,
 		"redis: {addresses: [one]}":                 `redis.addresses: has "one", must be host:port`,
 		"redis: {addresses: ['one:']}":              `redis.addresses: has "one:", must be host:port`,
 		"redis: {addresses: ['u:p@one:1']}":         "redis.addresses: has an address with a user, must be host:port",

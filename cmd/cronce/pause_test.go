@@ -34,7 +34,7 @@ func TestPlannedStop(t *testing.T) {
 	r := cronce(t, "verify", "--redis", url)
 	r.want(t, exit.Fine, "is paused, so that no tick of it is overdue", "paused")
 	cronce(t, "doctor", "--redis", url).want(t, exit.Fine, "no tick is overdue")
-	cronce(t, "resume", "--all", "--redis", url).want(t, exit.Fine, " is not paused, by ")
+	cronce(t, "resume", "--all", "--redis", url).want(t, exit.Fine, " is resumed: its pause ends, by ")
 	cronce(t, "verify", "--redis", url).want(t, exit.Fine)
 	server.SetTime(time.Now().Add(time.Hour + time.Minute))
 	cronce(t, "verify", "--redis", url).want(t, exit.Failed, "OVERDUE", "no node lives")
@@ -56,6 +56,10 @@ func TestRemovedJob(t *testing.T) {
 	cronce(t, retire...).want(t, exit.Fine, "job is retired, by ann, from 2", ": it was removed")
 	cronce(t, retire...).want(t, exit.Fine, "job is retired already, by ann")
 	cronce(t, "pause", "job", "--redis", cl.url, "--reason", "for the night").want(t, exit.Refused, "job is retired, by ann")
+	for _, several := range []string{"--all", "j*"} { // leave it out: another job may be meant
+		cronce(t, "pause", several, "--redis", cl.url, "--reason", "for the night").want(t, exit.Refused, "all these jobs are retired")
+		cronce(t, "resume", several, "--redis", cl.url).want(t, exit.Refused, "all these jobs are retired")
+	}
 	cronce(t, "verify", "--redis", cl.url).want(t, exit.Fine, "job: is retired")
 	cronce(t, "status", "--redis", cl.url).want(t, exit.Fine, "All 0 jobs decided")
 	cronce(t, "status", "jobs", "-o", "name", "--redis", cl.url).want(t, exit.Fine)
@@ -106,7 +110,7 @@ func TestPauseAfterAnOutage(t *testing.T) {
 		cronce(t, "why", job, time.UnixMilli(l.To).UTC().Format(time.RFC3339), "--redis", url).want(t, exit.Fine, "Missed: no node decided it before the job was "+job, "d at ", ", by ann.")
 		cronce(t, "verify", "--job", job, "--redis", url).want(t, exit.Fine)
 	}
-	cronce(t, "resume", "pause", "--redis", url).want(t, exit.Fine, "pause is not paused, by ")
+	cronce(t, "resume", "pause", "--redis", url).want(t, exit.Fine, "pause is resumed: its pause ends, by ")
 	cronce(t, "verify", "--job", "pause", "--redis", url).want(t, exit.Fine)
 }
 
@@ -171,7 +175,7 @@ func TestPauseUntil(t *testing.T) {
 	cronce(t, append(pause, "--until", "yesterday")...).want(t, exit.WrongUsage, "--until")
 	cronce(t, append(pause, "--until", "2020-01-01")...).want(t, exit.WrongUsage, "must be to come")
 	cronce(t, "why", "job", "next", "--redis", cl.url).want(t, exit.Fine, "Due in ", "Paused by ann@host since ", ": gateway maintenance. Unless the job is resumed before")
-	cronce(t, "resume", "job", "--reason", "it is back", "--who", "bob", "--redis", cl.url).want(t, exit.Fine, "job is not paused, by bob, from 2", ": it is back", "the next that runs is ")
+	cronce(t, "resume", "job", "--reason", "it is back", "--who", "bob", "--redis", cl.url).want(t, exit.Fine, "job is resumed: its pause ends, by bob, at 2", ": it is back", "the next that runs is ")
 	cronce(t, "resume", "job", "--redis", cl.url).want(t, exit.Fine, "job is not paused already")
 	cronce(t, "audit", "--redis", cl.url).want(t, exit.Fine, "ann@host  pause", "running", "paused until "+until, "gateway maintenance", "bob")
 	r := cronce(t, "audit", "--job", "job", "-o", "json", "--redis", cl.url)

@@ -138,6 +138,14 @@ func TestNoStoreConfigured(t *testing.T) {
 			cronce(t, "node", "--config", config).want(t, exit.WrongUsage, "no store is configured, and $"+sign+" is set")
 		})
 	}
+	for _, home := range []string{"", "home"} { // relative to the directory of each node
+		t.Setenv("XDG_STATE_HOME", "")
+		t.Setenv("HOME", home)
+		for _, command := range []string{"node", "verify"} {
+			cronce(t, command, "--config", config).want(t, exit.WrongUsage, "store: is not set", "set store or redis.url, or HOME to an absolute path")
+		}
+		cronce(t, "next", "@daily").want(t, exit.Fine)
+	}
 }
 
 func TestStoreFaults(t *testing.T) {

@@ -24,6 +24,7 @@ func TestExitCodes(t *testing.T) {
 		{"exit 3", "exit code 3", 3},
 		{"exit 255", "exit code 255", 255},
 		{"echo reading; echo 'no such table' >&2; exit 1", "exit code 1: no such table", 1},
+		{"echo 'no such table' >&2; printf '\\n \\t\\n'; exit 1", "exit code 1: no such table", 1},
 		{"kill -SEGV $$", "killed by SIGSEGV", 0},
 		{"exec /nothing/there", "exit code 127", 127},
 	} {

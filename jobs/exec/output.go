@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/cronce/cronce/internal/redact"
@@ -127,7 +128,8 @@ func (o *output) text() string {
 	return string(t)
 }
 
+// lastLine returns the last line that is not blank.
 func lastLine(text string) string {
-	text = strings.TrimRight(text, "\n")
+	text = strings.TrimRightFunc(text, unicode.IsSpace)
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }

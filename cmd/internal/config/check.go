@@ -4,6 +4,7 @@ import (
 	"net"
 	"regexp"
 	"slices"
+	"strconv"
 
 	"go.uber.org/zap/zapcore"
 
@@ -52,14 +53,20 @@ func (h HTTP) Loopback() bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// isPort reports whether a text is the number of a port, or 0 for a free one.
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
+}
+
 // ListenFaults checks an address to be served: other machines may reach it only if allow_remote is
 // set.
 func (c *Config) ListenFaults(bad func(path, format string, args ...any), at string, h HTTP) {
 	if h.Off() {
 		return
 	}
-	if _, _, err := net.SplitHostPort(h.Address); err != nil {
-		bad(at+".address", "is %s, must be host:port, such as %s, or off", strictyaml.Quote(h.Address), defaultHTTP)
+	if _, port, err := net.SplitHostPort(h.Address); err != nil || !isPort(port) {
+		bad(at+".address", "is %s, must be host:port with a port up to 65535, such as %s, or off", strictyaml.Quote(h.Address), defaultHTTP)
 		return
 	}
 	if !h.Loopback() && !h.AllowRemote {

@@ -68,8 +68,8 @@ func ResumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume <job or pattern>|--all",
 		Short: "End the pause of a job",
-		Long: "End the pause of a job. Its ticks up to now are recorded as paused: none of them runs. Later ticks run\n" +
-			"as usual, and are overdue if no node runs them.\n\n" +
+		Long: "End the pause, or the retirement, of a job. Its ticks up to now are recorded as paused: none of them runs. Later\n" +
+			"ticks run as usual, and are overdue if no node runs them.\n\n" +
 			several +
 			"Exit code 3: the job changed at the same time, or the user may not write; 4: it is not known whether the pause has\n" +
 			"ended, or the store has no job on record.",
@@ -257,7 +257,11 @@ func (f *pauseFlags) print(ctx context.Context, s *clients.Store, w io.Writer, c
 	now, job := &a.Series, terminal.Printable(c.Key)
 	ticks := readTicks(ctx, s, c.Key)
 	if c.Action == series.ActionResume {
-		fmt.Fprintf(w, "%s is not paused, by %s, from %s on%s\n", job, terminal.Printable(c.Who), terminal.RFC3339(now.Now), because(c.Reason))
+		ended := "pause"
+		if old.Retired() {
+			ended = "retirement"
+		}
+		fmt.Fprintf(w, "%s is resumed: its %s ends, by %s, at %s%s\n", job, ended, terminal.Printable(c.Who), terminal.RFC3339(now.Now), because(c.Reason))
 		ticks.print(w, "were", old.Mark, now.Mark)
 		return
 	}

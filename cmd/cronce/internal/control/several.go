@@ -3,6 +3,7 @@ package control
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -17,9 +18,10 @@ import (
 )
 
 // several is the part of a help text about several jobs.
-const several = "A pattern has *, ? or [a-z]. On a terminal the command lists several jobs first, and asks.\n\n"
+const several = "A pattern has *, ? or [a-z]. Retired jobs are left out: name them one by one. On a terminal the command lists\n" +
+	"several jobs first, and asks.\n\n"
 
-// selected returns the jobs that the arguments name.
+// selected returns the jobs that the arguments name. A retired job counts only by its own name.
 func (f *pauseFlags) selected(ctx context.Context, s *clients.Store, args []string) ([]string, error) {
 	only := ""
 	if !f.all && !(f.many && isPattern(args[0])) {
@@ -32,8 +34,11 @@ func (f *pauseFlags) selected(ctx context.Context, s *clients.Store, args []stri
 	if len(jobs) == 0 {
 		return nil, s.NoRecord()
 	}
-	if f.all || only != "" {
+	if only != "" {
 		return jobs, nil
+	}
+	if f.all {
+		return unretired(ctx, s, jobs)
 	}
 	if _, err := path.Match(args[0], ""); err != nil {
 		return nil, exit.Usagef("%s is no pattern: %w", strictyaml.Quote(args[0]), err)
@@ -45,7 +50,23 @@ func (f *pauseFlags) selected(ctx context.Context, s *clients.Store, args []stri
 	if len(jobs) == 0 {
 		return nil, exit.Usagef("no job of namespace %q matches %s", s.Config.Namespace, strictyaml.Quote(args[0]))
 	}
-	return jobs, nil
+	return unretired(ctx, s, jobs)
+}
+
+// unretired returns the jobs without those that are retired.
+func unretired(ctx context.Context, s *clients.Store, jobs []string) (left []string, err error) {
+	for i, state := range s.Front().ReadSeries(ctx, jobs) {
+		switch {
+		case state.Err != nil:
+			return nil, s.Failed(state.Err)
+		case !state.Retired():
+			left = append(left, jobs[i])
+		}
+	}
+	if len(left) == 0 {
+		return nil, exit.With(exit.Refused, errors.New("all these jobs are retired: name one of them"))
+	}
+	return left, nil
 }
 
 // isPattern reports whether an argument is a pattern. The names of jobs have no such characters.
