@@ -100,6 +100,42 @@ func TestBroadcastReadsTheListOfNodes(t *testing.T) {
 	})
 }
 
+// A claim waits for the list also while the store is slow, for two tenths of a second. If the list is not read by then, the claim is sent
+// with the list that the node has.
+func TestBroadcastWaitsForTheListOfNodes(t *testing.T) {
+	for name, c := range map[string]struct {
+		beat, other fault
+		nodes       int
+		late        time.Duration
+	}{
+		"a slow store": {fault{there: 60 * time.Millisecond}, fault{there: 60 * time.Millisecond}, 3, 350 * time.Millisecond},
+		"no list":      {fault{lost: lostRequest}, fault{}, 2, 300 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := cluster(t, 2, scheduler.Job{Name: "a", Spec: "* * * * *", Broadcast: true, Func: nothing})
+				w.pass(time.Until(time.Now().Truncate(time.Minute).Add(58 * time.Second)))
+				w.start()
+				w.pass(100 * time.Millisecond) // it is in the list of the store, and the others have not read that
+				for _, n := range w.nodes {
+					n.wire.spoil(func(op string) fault { return map[bool]fault{true: c.beat, false: c.other}[op == "beat"] })
+				}
+				w.pass(4 * time.Second)
+				on := map[*node]bool{}
+				for _, r := range w.ran("a") {
+					on[r.node] = true
+					if late := r.began.Sub(r.Tick); late > c.late {
+						t.Errorf("%s began %v late", r.ID, late)
+					}
+				}
+				if len(on) < c.nodes {
+					t.Errorf("the tick ran on %d nodes, want %d", len(on), c.nodes)
+				}
+			})
+		})
+	}
+}
+
 // The run of a node that dies is lost within its lease and two seconds, and no other node repeats it. The next tick does not expect
 // the node any more.
 func TestBroadcastOfADeadNode(t *testing.T) {

@@ -46,7 +46,8 @@ type Claims struct {
 	fenced    map[*entry]struct{} // jobs that have a fence more than a day ahead
 	regressed map[*entry]int64    // the highest mark that this node has seen and the store has forgotten
 	divisions map[layout]*spread.Table
-	lists     bool // a claim waits for the list of nodes
+	listing   bool // a claim waits for the list of nodes
+	lists     int  // how often the list was read
 	effects   Effects
 }
 
@@ -137,6 +138,7 @@ func (c *Claims) Nodes(nodes rendezvous.Nodes) (watches bool) {
 		before[p] = c.watches(uint16(p))
 	}
 	c.nodes, c.divisions, c.watching, c.bundles = nodes, nil, nil, nil
+	c.lists++
 	for p := range before {
 		watches = watches || !before[p] && c.watches(uint16(p))
 	}

@@ -67,7 +67,7 @@ func (c *Claims) Take(now, lead int64) (b Batch) {
 	b.Peeks = append(append(b.Peeks, c.deferred.take(now, c.sent)...), c.takeLooks(now)...)
 	b.Claims = c.admit(append(b.Claims, c.retries.take(now)...), now)
 	b.More = c.ticksDue(now + lead)
-	b.Beat, c.lists = c.lists, false
+	b.Beat, c.listing = c.listing, false
 	return b
 }
 
@@ -165,8 +165,7 @@ func (c *Claims) admits(p *Pending, now int64) bool {
 		c.sendInPlace(p.e, now)
 		return false
 	case !given && c.needsList(p):
-		p.listed, c.lists = true, true
-		c.waitUntil(p, max(now, p.tick)+listing)
+		c.list(p, now)
 		return false
 	case given || p.reply == replyOpen || p.slots > 0 || p.purpose == forVerdict: // the first two may already hold a lease
 		return true

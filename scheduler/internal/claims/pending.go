@@ -33,11 +33,13 @@ type Pending struct {
 	failed  bool // its last completed request was not answered, and the entry counts it
 	freed   bool // a run ended since the claim was sent, so the run that blocked it may be gone
 	stale   bool // a newer tick replaced it: send it only to find out whether it was granted
-	listed  bool // of a claim of a broadcast: the list of nodes was read for it
 	slots   int  // how many of the node's slots for runs it has
 	free    int  // of a claim of an open sheet: how many of its shards may start
 	of      int  // and how many there are; 0: as many as the rules say
 	wave    int  // and how many claims of this node found shards that may start, one after the other
+
+	lists    int // of a claim of a broadcast: how often the list of nodes had been read when it was due
+	listings int // and how often it has waited for the next reading
 }
 
 // A purpose is the reason for a claim.

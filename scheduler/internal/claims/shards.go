@@ -46,12 +46,26 @@ func (c *Claims) division(e *entry, shards int) *spread.Table {
 	return &t
 }
 
-// listing is how many ms a node leaves to its heartbeat, which reads the list of nodes, before it claims the tick of a broadcast.
-const listing = 25
+// Before it claims the tick of a broadcast a node leaves some ms to its heartbeat, which reads the list of nodes, and so again while a
+// slow store has not answered. Then it claims with the list that it has.
+const (
+	listing  = 25
+	listings = 8
+)
 
 // needsList reports whether a claim may decide which nodes a broadcast expects, and the list of nodes was not read for it.
 func (c *Claims) needsList(p *Pending) bool {
-	return p.job.Rules.Policy.Broadcast && p.of == 0 && !p.listed && p.purpose != forVerdict
+	return p.job.Rules.Policy.Broadcast && p.of == 0 && p.purpose != forVerdict &&
+		(p.listings == 0 || p.listings < listings && p.lists == c.lists)
+}
+
+// list leaves a claim to the next reading of the list of nodes.
+func (c *Claims) list(p *Pending, now int64) {
+	if p.listings == 0 {
+		p.lists, c.listing = c.lists, true
+	}
+	p.listings++
+	c.waitUntil(p, max(now, p.tick)+listing)
 }
 
 // broadcast returns the part of a request for a tick that each live node runs, as far as this node knows them. If there are more than
