@@ -111,7 +111,7 @@ func TestBroadcastWaitsForTheListOfNodes(t *testing.T) {
 		"a slow store": {fault{there: 60 * time.Millisecond}, fault{there: 60 * time.Millisecond}, 3, 350 * time.Millisecond},
 		"no list":      {fault{lost: lostRequest}, fault{}, 2, 300 * time.Millisecond},
 	} {
-		t.Run(name, func(t *testing.T) {
+		for range 6 { // the node that has just started knows all others, and may be the first to claim
 			bubble(t, func(t *testing.T) {
 				w := cluster(t, 2, scheduler.Job{Name: "a", Spec: "* * * * *", Broadcast: true, Func: nothing})
 				w.pass(time.Until(time.Now().Truncate(time.Minute).Add(58 * time.Second)))
@@ -125,14 +125,14 @@ func TestBroadcastWaitsForTheListOfNodes(t *testing.T) {
 				for _, r := range w.ran("a") {
 					on[r.node] = true
 					if late := r.began.Sub(r.Tick); late > c.late {
-						t.Errorf("%s began %v late", r.ID, late)
+						t.Errorf("%s: %s began %v late", name, r.ID, late)
 					}
 				}
 				if len(on) < c.nodes {
-					t.Errorf("the tick ran on %d nodes, want %d", len(on), c.nodes)
+					t.Errorf("%s: the tick ran on %d nodes, want %d", name, len(on), c.nodes)
 				}
 			})
-		})
+		}
 	}
 }
 
