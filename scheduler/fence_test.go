@@ -44,7 +44,7 @@ func TestForgedFenceIsOfOneJob(t *testing.T) {
 		if err := n.Ready(); err != nil {
 			t.Errorf("not ready: %v", err)
 		}
-		if remarks := strings.Join(n.Remarks(), "; "); !strings.Contains(remarks, "1 jobs have a fence") || !strings.Contains(remarks, ": a") {
+		if remarks := strings.Join(n.Remarks(), "; "); !strings.Contains(remarks, "1 job has a fence") || !strings.Contains(remarks, ": a") {
 			t.Errorf("remarks: %s", remarks)
 		}
 		if lines := len(c.logged("fence ahead", "job", "a")); lines < 4 || lines > 6 {

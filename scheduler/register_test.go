@@ -256,7 +256,7 @@ func TestShortDeadline(t *testing.T) {
 			t.Fatal(err)
 		}
 		remarks := strings.Join(n.Remarks(), "\n")
-		if got := strings.Contains(remarks, "1 jobs have a deadline below 1s") && strings.HasSuffix(remarks, ": a"); got != test.want || !test.want && remarks != "" {
+		if got := strings.Contains(remarks, "1 job has a deadline below 1s") && strings.HasSuffix(remarks, ": a"); got != test.want || !test.want && remarks != "" {
 			t.Errorf("%+v: %q", test, remarks)
 		}
 	}

@@ -108,12 +108,12 @@ func (r *registry) remarks() (all []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if d := &r.deadlines; d.count > 0 {
-		all = append(all, fmt.Sprintf("%d jobs have a deadline below %v, or no longer than the spread of %v, and miss ticks when a node or the store is busy: %s",
-			d.count, leastDeadline, r.spread, d))
+		all = append(all, fmt.Sprintf("%s a deadline below %v, or no longer than the spread of %v, so that ticks are missed when a node or the store is busy: %s",
+			health.Jobs(d.count, "has", "have"), leastDeadline, r.spread, d))
 	}
 	if l := &r.leases; l.count > 0 {
-		all = append(all, fmt.Sprintf("%d jobs have a lease that is longer than their interval, and miss ticks for so long when their node dies: %s",
-			l.count, l))
+		all = append(all, fmt.Sprintf("%s a lease that is longer than the interval, so that ticks are missed for so long when a node dies: %s",
+			health.Jobs(l.count, "has", "have"), l))
 	}
 	return all
 }

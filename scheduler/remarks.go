@@ -17,8 +17,8 @@ func (n *Node) Remarks() []string {
 	remarks := append(n.registry.remarks(), n.reconciler.Remarks()...)
 	if names, count := n.dispatcher.FenceAhead(health.MostListed); count > 0 {
 		slices.Sort(names)
-		remarks = append(remarks, fmt.Sprintf("%d jobs have a fence more than a day ahead of the store's clock, and nothing is granted under them: %s",
-			count, health.List(names, count)))
+		remarks = append(remarks, fmt.Sprintf("%s a fence more than a day ahead of the store's clock, under which nothing is granted: %s",
+			health.Jobs(count, "has", "have"), health.List(names, count)))
 	}
 	return remarks
 }

@@ -20,7 +20,7 @@ func TestRemarksOnLongLeases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"1 jobs have a lease that is longer than their interval, and miss ticks for so long when their node dies: long (30s, every 5s)"}
+	want := []string{"1 job has a lease that is longer than the interval, so that ticks are missed for so long when a node dies: long (30s, every 5s)"}
 	if got := n.Remarks(); !slices.Equal(got, want) {
 		t.Errorf("remarks %q, want %q", got, want)
 	}

@@ -40,5 +40,5 @@ func TestCheckAsksNoNameServer(t *testing.T) {
 func TestCheckNotesShortDeadlines(t *testing.T) {
 	t.Parallel()
 	const yaml = "jobs: [{kind: sleep, name: a, spec: '@hourly', deadline: 1ms}, {kind: sleep, name: b, spec: '@hourly', deadline: 1m}]\n"
-	cronce(t, "node", "--check", "--config", file(t, "c.yaml", yaml)).want(t, exit.Fine, "note: 1 jobs have a deadline below 1s", "busy: a\n", "The configuration is fine.")
+	cronce(t, "node", "--check", "--config", file(t, "c.yaml", yaml)).want(t, exit.Fine, "note: 1 job has a deadline below 1s", "busy: a\n", "The configuration is fine.")
 }

@@ -14,7 +14,7 @@ func TestHTTPFaults(t *testing.T) {
 		"http: {}":                                                                            "c.yaml:5:5: jobs[0].http.url: is of another scheme, or without a host",
 		"timeout: 1s":                                                                         "jobs[0].http: is missing, must have a URL",
 		"http: {url: 'https://me:hunter22@x'}":                                                "jobs[0].http.url: is one with a user or password",
-		"http: {url: 'http://127.0.0.1:1'}":                                                   "jobs[0].http.url: is one with the address 127.0.0.1, must be one with a public address",
+		"http: {url: 'http://127.0.0.1:1'}":                                                   "jobs[0].http.url: is one with the address 127.0.0.1, must be one with a public address, unless allow_private is true",
 		"http: {url: 'https://x', method: FETCH}":                                             `c.yaml:5:30: jobs[0].http.method: is "FETCH", must be DELETE, GET`,
 		"http: {url: 'https://x', proxy: 'x:1'}":                                              "c.yaml:5:30: jobs[0].http.proxy: is of another scheme",
 		"http: {url: 'https://x', headers: {Authorization: hunter22}}":                        "c.yaml:5:40: jobs[0].http.headers.Authorization: may not stand here: name a variable, as in \"Bearer ${TOKEN}\", or set header_file",

@@ -52,7 +52,7 @@ func nextCommand() *cobra.Command {
 // oneSpec refuses several arguments with a hint that quotes are missing.
 func oneSpec(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return exit.Usagef(`next: got %d arguments, want one spec: quote it, as in next "0/5 * * * * ?"`, len(args))
+		return exit.Usagef(`next: got %s, want one spec: quote it, as in next "0/5 * * * * ?"`, terminal.Plural(len(args), "argument"))
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func TestVerifyOKIsTheExitCode(t *testing.T) {
 	}
 	cronce(t, "verify", "--redis", failed.url, "-o", "json").want(t, exit.Fine, `"ok": true`)
 	cronce(t, "verify", "--redis", failed.url, "-o", "json", "--fail-on", "failed").want(t, exit.Failed, `"ok": false`)
-	cronce(t, "verify", "--redis", failed.url, "--fail-on", "failed").want(t, exit.Failed, "FAILED: the last attempt of 1 ticks has failed.")
+	cronce(t, "verify", "--redis", failed.url, "--fail-on", "failed").want(t, exit.Failed, "FAILED: the last attempt of 1 tick has failed.")
 }
 
 // One of two partitions cannot be listed: it is named, and the jobs of the other are proven.

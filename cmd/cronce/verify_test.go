@@ -294,9 +294,12 @@ func TestWhy(t *testing.T) {
 	r.want(t, exit.Failed, ": overdue", "Overdue: it was due 1m", "and no node has decided it: no node lives: n was the last to be seen with this job", "See: cronce status overdue --job job")
 	cronce(t, "why", "job", "next", "--redis", cl.url).want(t, exit.Fine, ": future", "Due in ")
 	cronce(t, "why", "job", "1h", "--redis", cl.url).want(t, exit.Fine, "Not due: the job was opened at ", "Z, and has no ticks before. If it ran ticks before, the store has lost their records since")
+	cronce(t, "why", "cronce/job@next", "--redis", cl.url).want(t, exit.Fine, ": future", "Due in ")
+	cronce(t, "why", "job@"+strings.TrimSuffix(last[len("2006-01-02T"):], "Z"), "--redis", cl.url).want(t, exit.Fine, "on n as attempt 1")
+	cronce(t, "why", "job@noon", "--redis", cl.url).want(t, exit.WrongUsage, `why: time is "noon", must be RFC 3339`)
 	cronce(t, "why", "job", "noon", "--redis", cl.url).want(t, exit.WrongUsage, `why: time is "noon", must be RFC 3339`)
 	cronce(t, "why", "jab", "last", "--redis", cl.url).want(t, exit.WrongUsage, `did you mean "job"?`)
-	cronce(t, "why", "job", "--redis", cl.url).want(t, exit.WrongUsage, "why: got 1 arguments")
+	cronce(t, "why", "job", "--redis", cl.url).want(t, exit.WrongUsage, "why: got 1 argument, want the name of one job and a time, or the id of a run: job@time")
 	var answer struct {
 		State, Sentence string
 		Evidence        []map[string]any

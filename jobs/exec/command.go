@@ -90,8 +90,18 @@ func (c *Command) check() error {
 	}
 	for i, v := range c.Env {
 		size += len(v) + perItem
-		if name, _, ok := strings.Cut(v, "="); !ok || name == "" || hasNUL(v) || strings.HasPrefix(name, "CRONCE_") {
-			bad(fmt.Sprintf("env[%d]", i), "name=value, and no name that begins with CRONCE_", "%q", name)
+		name, _, ok := strings.Cut(v, "=")
+		allowed := ""
+		switch {
+		case !ok:
+			allowed = "name=value"
+		case name == "" || strings.HasPrefix(name, "CRONCE_"):
+			allowed = "a name that is not empty, and does not begin with CRONCE_"
+		case hasNUL(v):
+			allowed = "a variable without a NUL byte"
+		}
+		if allowed != "" {
+			bad(fmt.Sprintf("env[%d]", i), allowed, "%q", name)
 		}
 	}
 	for _, a := range c.Args {

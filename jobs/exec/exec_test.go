@@ -190,17 +190,20 @@ func TestFaults(t *testing.T) {
 	r, _ := exec.New(exec.Config{Warden: []string{"warden"}})
 	mask := 0o1777
 	for want, c := range map[string]exec.Command{
-		`exec: args is [], must be a program and its arguments`:                                  {},
-		`exec: args[1] is "a\x00b", must be without a NUL byte`:                                  {Args: []string{"a", "a\x00b"}},
-		`exec: env[0] is "CRONCE_JOB", must be name=value, and no name that begins with CRONCE_`: {Args: []string{"a"}, Env: []string{"CRONCE_JOB=x"}},
-		`exec: args is of 100017 bytes, must be up to 98304 bytes together with env`:             {Args: []string{"a", strings.Repeat("x", 100000)}},
-		`exec: stdin is of 65537 bytes, must be up to 65536 bytes`:                               {Args: []string{"a"}, Stdin: strings.Repeat("x", 65537)},
-		`exec: grace is -1s, must be 0 or more`:                                                  {Args: []string{"a"}, Grace: -time.Second},
-		`exec: umask is 01777, must be 0 to 0777`:                                                {Args: []string{"a"}, Umask: &mask},
-		`exec: skip_codes is 0, must be 1 to 255`:                                                {Args: []string{"a"}, SkipCodes: []int{0}},
-		`exec: permanent_codes is 4, must be in one of the lists: it is in skip_codes, too`:      {Args: []string{"a"}, SkipCodes: []int{4}, PermanentCodes: []int{4}},
-		`exec: user is "no-such-user", must be a user of this machine, or a number`:              {Args: []string{"a"}, User: "no-such-user"},
-		`exec: group is "no-such-group", must be a group of this machine, or a number`:           {Args: []string{"a"}, Group: "no-such-group"},
+		`exec: args is [], must be a program and its arguments`:                                           {},
+		`exec: args[1] is "a\x00b", must be without a NUL byte`:                                           {Args: []string{"a", "a\x00b"}},
+		`exec: env[0] is "CRONCE_JOB", must be a name that is not empty, and does not begin with CRONCE_`: {Args: []string{"a"}, Env: []string{"CRONCE_JOB=x"}},
+		`exec: env[1] is "", must be a name that is not empty, and does not begin with CRONCE_`:           {Args: []string{"a"}, Env: []string{"A=", "=x"}},
+		`exec: env[0] is "A", must be name=value`:                                                         {Args: []string{"a"}, Env: []string{"A"}},
+		`exec: env[0] is "A", must be a variable without a NUL byte`:                                      {Args: []string{"a"}, Env: []string{"A=\x00"}},
+		`exec: args is of 100017 bytes, must be up to 98304 bytes together with env`:                      {Args: []string{"a", strings.Repeat("x", 100000)}},
+		`exec: stdin is of 65537 bytes, must be up to 65536 bytes`:                                        {Args: []string{"a"}, Stdin: strings.Repeat("x", 65537)},
+		`exec: grace is -1s, must be 0 or more`:                                                           {Args: []string{"a"}, Grace: -time.Second},
+		`exec: umask is 01777, must be 0 to 0777`:                                                         {Args: []string{"a"}, Umask: &mask},
+		`exec: skip_codes is 0, must be 1 to 255`:                                                         {Args: []string{"a"}, SkipCodes: []int{0}},
+		`exec: permanent_codes is 4, must be in one of the lists: it is in skip_codes, too`:               {Args: []string{"a"}, SkipCodes: []int{4}, PermanentCodes: []int{4}},
+		`exec: user is "no-such-user", must be a user of this machine, or a number`:                       {Args: []string{"a"}, User: "no-such-user"},
+		`exec: group is "no-such-group", must be a group of this machine, or a number`:                    {Args: []string{"a"}, Group: "no-such-group"},
 	} {
 		if os.Geteuid() != 0 && (c.User != "" || c.Group != "") {
 			continue

@@ -85,7 +85,7 @@ func (r *Request) check() error {
 	errs = append(errs, err)
 	if u != nil && r.Proxy == "" && !r.AllowPrivate {
 		if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !outbound.Public(ip) {
-			bad("url", "one with a public address, unless private addresses are allowed", "one with the address %v", ip)
+			bad("url", "one with a public address, unless AllowPrivate is true", "one with the address %v", ip)
 		}
 	}
 	if r.Proxy != "" {

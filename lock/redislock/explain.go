@@ -63,7 +63,7 @@ func explain(client redis.UniversalClient, err error) string {
 		return ""
 	}
 	if Denied(err) {
-		return "the user has no permission for the request (see AccessRules)"
+		return "the user has no permission for the request (docs/redis.md has the rules that it needs, and AccessRules returns them)"
 	}
 	if u, is := unfitnessOf(err); is {
 		return u.text

@@ -379,9 +379,15 @@ func TestChangeFromAnotherSite(t *testing.T) {
 	for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}} {
 		all := append([]string{"Cookie", session, "Content-Type", "application/x-www-form-urlencoded"}, header...)
 		wants(t, pl.send(pl.Handler, "", "/jobs/report/pause", form, all...), http.StatusForbidden)
-		wants(t, pl.send(pl.Handler, "", "/changes", form, all...), http.StatusForbidden)
+		w := pl.send(pl.Handler, "", "/changes", form, all...)
+		if wants(t, w, http.StatusForbidden, "a page of another site may not do this"); w.Header().Get("Content-Type") != "text/html; charset=utf-8" {
+			t.Errorf("a page is refused as %q", w.Header().Get("Content-Type"))
+		}
 		all[3] = "application/json"
-		wants(t, pl.send(pl.Handler, "", "/api/v1/jobs/report/pause", `{"reason":"for the night"}`, all...), http.StatusForbidden)
+		w = pl.send(pl.Handler, "", "/api/v1/jobs/report/pause", `{"reason":"for the night"}`, all...)
+		if wants(t, w, http.StatusForbidden, `"type":"`, "cross-origin"); w.Header().Get("Content-Type") != "application/problem+json" {
+			t.Errorf("the API refuses as %q", w.Header().Get("Content-Type"))
+		}
 	}
 	wants(t, pl.send(pl.Handler, "", "/api/v1/jobs/report/pause", `{"reason":"for the night"}`, "Cookie", session, "Content-Type", "application/json"), http.StatusUnauthorized)
 	if n := pl.changes(t, "report"); n != 0 {

@@ -94,7 +94,9 @@ func New(o Options) (*Handler, error) {
 		}
 		mux.Handle(r.pattern, h.guarded(r))
 	}
-	h.serve = secured(h.onlyHosts(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxSelection))))
+	sameSite := http.NewCrossOriginProtection()
+	sameSite.SetDenyHandler(http.HandlerFunc(h.crossOrigin))
+	h.serve = secured(h.onlyHosts(sameSite.Handler(http.MaxBytesHandler(mux, maxSelection))))
 	return h, nil
 }
 
@@ -280,6 +282,16 @@ func (h *Handler) onlyHosts(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// crossOrigin refuses a request that another site has made a browser send.
+func (h *Handler) crossOrigin(w http.ResponseWriter, r *http.Request) {
+	const text = "this is a cross-origin request: a page of another site may not do this"
+	if strings.HasPrefix(r.URL.Path, "/api/") {
+		problem(w, r, http.StatusForbidden, "cross-origin", text)
+		return
+	}
+	h.show(w, r, http.StatusForbidden, "refused", view{Title: "Refused", Body: text})
 }
 
 // healthz reports that the process is alive.

@@ -145,6 +145,9 @@ func allFields(words []string) ([]string, *Error) {
 	case 6, 7:
 		return words, nil
 	}
+	if len(words) == 1 {
+		return nil, &Error{Reason: "1 field; " + shapes}
+	}
 	return nil, &Error{Reason: fmt.Sprintf("%d fields; %s", len(words), shapes)}
 }
 

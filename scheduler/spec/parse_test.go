@@ -21,6 +21,9 @@ var refusedTests = []struct{ text, field, value, reason string }{
 	{"0 9 * * lundi\xff", "", "", "character"},
 	{"０ 9 * * *", "", "", "character '０'"},
 
+	{"0", "", "", "1 field; "},
+	{"0 9 *", "", "", "3 fields; "},
+
 	// Lists.
 	{", * * * *", "minute", ",", "empty list item"},
 	{", * * * * *", "second", ",", "empty list item"},

@@ -35,7 +35,7 @@ type Lease struct{ renew.Lease[series.RunRef] }
 
 // ErrReplaced is the cause of the ended context of a lease when a newer number waits for its end. The
 // lease is still held: end it soon.
-var ErrReplaced = errors.New("lock: replaced by a newer number")
+var ErrReplaced = errors.New("lock: replaced by a newer tick")
 
 // ErrCancelled is the cause of the ended context of a lease whose run an operator cancelled. The lease
 // is still held: end it soon.

@@ -49,6 +49,14 @@ func (h *Health) Explain(err error) string {
 // MostListed is the most faults or jobs that a line names.
 const MostListed = 5
 
+// Jobs returns a count of jobs with its verb: "1 job has", "2 jobs have".
+func Jobs(n int, has, have string) string {
+	if n == 1 {
+		return "1 job " + has
+	}
+	return fmt.Sprintf("%d jobs %s", n, have)
+}
+
 // List joins the first MostListed names and counts the others; all is the total number.
 func List(names []string, all int) string {
 	text := strings.Join(names[:min(len(names), MostListed)], "; ")

@@ -163,6 +163,15 @@ func TestName(t *testing.T) {
 	}
 }
 
+// The verb fits the count.
+func TestJobs(t *testing.T) {
+	for n, want := range map[int]string{1: "1 job has", 2: "2 jobs have"} {
+		if got := health.Jobs(n, "has", "have"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // A list names five and counts the others.
 func TestList(t *testing.T) {
 	t.Parallel()

@@ -198,10 +198,10 @@ func (r *Reconciler) Remarks() (remarks []string) {
 	r.mu.Unlock()
 	if count > 0 {
 		names, _ := r.names()
-		remarks = append(remarks, fmt.Sprintf("%d jobs cannot be opened: %s", count, names))
+		remarks = append(remarks, fmt.Sprintf("%s be opened: %s", health.Jobs(count, "cannot", "cannot"), names))
 	}
 	if fresh > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d jobs are still to be opened", fresh))
+		remarks = append(remarks, health.Jobs(fresh, "is", "are")+" still to be opened")
 	}
 	return remarks
 }

@@ -79,7 +79,7 @@ func onlys() (all []string) {
 func (f *backfillFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) != 1:
-		return exit.Usagef("backfill: got %d arguments, want the name of one job", len(args))
+		return exit.Usagef("backfill: got %s, want the name of one job", terminal.Plural(len(args), "argument"))
 	case f.reason == "":
 		return exit.Usagef("backfill: --reason is missing")
 	case !f.stop && f.from == "":

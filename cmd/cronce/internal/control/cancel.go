@@ -48,7 +48,7 @@ func CancelCommand() *cobra.Command {
 		Example: "  cronce cancel report --reason 'it hangs' --wait 30s\n  cronce cancel report@2026-11-23T02:00:00Z --reason 'wrong data'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("cancel: got %d arguments, want the id of one run, or the name of one job", len(args))
+				return exit.Usagef("cancel: got %s, want the id of one run, or the name of one job", terminal.Plural(len(args), "argument"))
 			}
 			if f.reason == "" {
 				return exit.Usagef("cancel: --reason is missing")

@@ -98,7 +98,7 @@ func (f *pauseFlags) intent(cmd *cobra.Command) {
 // run pauses, resumes or retires the named job, or all jobs.
 func (f *pauseFlags) run(cmd *cobra.Command, args []string, action series.Action) error {
 	if len(args) > 1 || f.all == (len(args) == 1) {
-		return exit.Usagef("%s: got %d arguments and --all is %v, want the name of one job, a pattern, or --all", cmd.Name(), len(args), f.all)
+		return exit.Usagef("%s: got %s and --all is %v, want the name of one job, a pattern, or --all", cmd.Name(), terminal.Plural(len(args), "argument"), f.all)
 	}
 	c := f.request(action)
 	if err := c.Check(); err != nil {

@@ -32,7 +32,7 @@ func RetireCommand() *cobra.Command {
 		Example: "  cronce retire sendSms --reason 'replaced by sendMessages'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("retire: got %d arguments, want the name of one job", len(args))
+				return exit.Usagef("retire: got %s, want the name of one job", terminal.Plural(len(args), "argument"))
 			}
 			if f.reason == "" {
 				return exit.Usagef("retire: --reason is missing")

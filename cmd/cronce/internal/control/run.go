@@ -41,7 +41,7 @@ func RunCommand() *cobra.Command {
 		Example: "  cronce run report --reason 'the data was late' --wait 10m\n  cronce run report --reason 'try it' --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("run: got %d arguments, want the name of one job", len(args))
+				return exit.Usagef("run: got %s, want the name of one job", terminal.Plural(len(args), "argument"))
 			}
 			switch {
 			case f.reason == "":
@@ -127,7 +127,7 @@ func SkipCommand() *cobra.Command {
 		Example: "  cronce skip report --reason 'a holiday'\n  cronce skip report 2026-12-25T02:00:00Z --reason 'a holiday'\n  cronce skip report --undo --reason 'it is needed'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 || f.undo && len(args) == 2 {
-				return exit.Usagef("skip: got %d arguments and --undo is %v, want the name of one job, and a tick unless --undo is given", len(args), f.undo)
+				return exit.Usagef("skip: got %s and --undo is %v, want the name of one job, and a tick unless --undo is given", terminal.Plural(len(args), "argument"), f.undo)
 			}
 			if f.reason == "" {
 				return exit.Usagef("skip: --reason is missing")

@@ -57,7 +57,10 @@ func (t ticks) print(w io.Writer, when string, after, through int64) {
 		return
 	}
 	n := t.schedule.Count(after, through, maxCount)
-	fmt.Fprintf(w, "  %s%d ticks %s recorded as paused; the next that runs is %s\n", moreThan(n), n, when, t.format(t.schedule.Next(time.UnixMilli(through))))
+	if n == 1 && when == "were" {
+		when = "was"
+	}
+	fmt.Fprintf(w, "  %s%s %s recorded as paused; the next that runs is %s\n", moreThan(n), terminal.Plural(n, "tick"), when, t.format(t.schedule.Next(time.UnixMilli(through))))
 }
 
 // format formats a tick in UTC, and also in the zone of the spec if that is another.

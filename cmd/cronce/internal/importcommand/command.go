@@ -69,7 +69,7 @@ func k8sCommand() *cobra.Command {
 
 func oneFile(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return exit.Usagef("%s: got %d arguments, want one file, or - for the standard input", cmd.CommandPath(), len(args))
+		return exit.Usagef("%s: got %s, want one file, or - for the standard input", cmd.CommandPath(), terminal.Plural(len(args), "argument"))
 	}
 	return nil
 }

@@ -131,7 +131,7 @@ func (s inspector) namespaces(ctx context.Context) driver.Finding {
 	}
 	var parts []string
 	for _, n := range found {
-		part := fmt.Sprintf("%s (%d jobs, %d locks)", n.Name, n.Series, n.Locks)
+		part := fmt.Sprintf("%s (%s, %s)", n.Name, terminal.Plural(n.Series, "job"), terminal.Plural(n.Locks, "lock"))
 		if n.Name == s.Config.Namespace {
 			part = "this one, " + part
 		}
@@ -174,9 +174,9 @@ func (s inspector) marks(ctx context.Context, d *diagnosis) {
 	}
 	switch more := unread - maxMarks; {
 	case more > 0:
-		d.findings = append(d.findings, driver.Finding{Level: driver.LevelRefuse, Topic: topicMarks, Text: fmt.Sprintf("nor can the states of %d more jobs be read", more)})
+		d.findings = append(d.findings, driver.Finding{Level: driver.LevelRefuse, Topic: topicMarks, Text: fmt.Sprintf("nor can the states of %s be read", terminal.Plural(more, "more job"))})
 	case len(ahead)+unread == 0:
-		d.add(driver.Finding{Topic: topicMarks, Text: fmt.Sprintf("no tick of the future is decided (%d jobs)", len(jobs))})
+		d.add(driver.Finding{Topic: topicMarks, Text: fmt.Sprintf("no tick of the future is decided (%s)", terminal.Plural(len(jobs), "job"))})
 	}
 	d.add(fewer(ahead)...)
 }

@@ -137,7 +137,7 @@ func journalLines(lines []shownLine) []journalLine {
 			line.For = terminal.UTC(l.For)
 		}
 		if l.Verdict == series.VerdictRan {
-			line.LateMs = new(l.At - l.To)
+			line.LateMs = new(lateMs(l.Line))
 		}
 		all = append(all, line)
 	}

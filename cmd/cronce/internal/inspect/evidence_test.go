@@ -65,3 +65,14 @@ func TestRemark(t *testing.T) {
 		}
 	}
 }
+
+// A run that was granted a little before its tick is not late.
+func TestLate(t *testing.T) {
+	t.Parallel()
+	for at, want := range map[int64]string{999: "0µs", 1000: "0µs", 1008: "8.0ms"} {
+		l := series.Line{Verdict: series.VerdictRan, To: 1000, At: at}
+		if got := lateOf(&l); got != want || lateMs(&l) < 0 {
+			t.Errorf("granted at %d: %s, want %s", at, got, want)
+		}
+	}
+}

@@ -42,10 +42,13 @@ func killedAttempts(lines []series.Line, s *series.Series) map[int]string {
 	return killed
 }
 
+// lateMs returns how many milliseconds after its tick a line was granted. A run that was granted early is not late.
+func lateMs(l *series.Line) int64 { return max(0, l.At-l.To) }
+
 // lateOf returns how long after its tick a line was granted.
 func lateOf(l *series.Line) string {
 	if l.Verdict != series.VerdictRan {
 		return "-"
 	}
-	return terminal.Milliseconds(fmt.Sprint(l.At - l.To))
+	return terminal.Milliseconds(fmt.Sprint(lateMs(l)))
 }

@@ -141,7 +141,7 @@ func sentence(p *Proof, broken int) string {
 	case !p.known():
 		return "NOT KNOWN: a part of the store cannot be read. The rest holds."
 	case !p.OK && t.Failed > 0:
-		return fmt.Sprintf("FAILED: the last attempt of %d ticks has failed.", t.Failed)
+		return fmt.Sprintf("FAILED: the last attempt of %s has failed.", terminal.Plural(t.Failed, "tick"))
 	case t.TooEarly:
 		return "NOT KNOWN: older lines of the journal are gone. The rest holds."
 	}

@@ -28,23 +28,21 @@ func WhyCommand() *cobra.Command {
 			"are printed too, and the last lines of its output if the store has it; -o json has all of it.\n\n" +
 			"The time is RFC 3339, a local time in the zone of the job's spec (\"2026-11-23 03:00\", or \"03:00\" or \"03:00:20\" for the latest one),\n" +
 			"\"last\" or \"next\", or a duration before now (2h: the latest tick by then). Instead of job and time, give the id of a run, as in logs and\n" +
-			"in cronce runs -o name: namespace/job@tick, with or without the namespace.\n\n" +
+			"in cronce runs -o name: namespace/job@tick, with or without the namespace. The tick may be any such time.\n\n" +
 			"Exit code 1: the tick is overdue; 4: the store does not answer, or the journal does not reach back far enough.",
-		Example: "  cronce why sendSms last\n  cronce why report 03:00\n  cronce why report 2026-11-23T02:00:00Z -o json\n  cronce why report@2026-11-23T02:00:00Z",
+		Example: "  cronce why sendSms last\n  cronce why report 03:00\n  cronce why report 2026-11-23T02:00:00Z -o json\n  cronce why report@2026-11-23T02:00:00Z\n  cronce why report@03:00",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			named := false
-			if len(args) == 1 {
-				_, _, named = command.ParseRun(args[0], "")
-			}
+			id, _ := command.TickOf(strings.Join(args, " "))
+			job, at, named := strings.Cut(id, "@")
+			named = named && len(args) == 1 && job != "" && at != ""
 			if len(args) != 2 && !named {
-				return exit.Usagef("why: got %d arguments, want the name of one job and a time, or the id of a run", len(args))
+				return exit.Usagef("why: got %s, want the name of one job and a time, or the id of a run: job@time", terminal.Plural(len(args), "argument"))
 			}
 			return inspect(cmd, func(ctx context.Context, s inspector) error {
 				if !named {
 					return s.why(ctx, cmd.OutOrStdout(), args[0], args[1], output)
 				}
-				job, tick, _ := command.ParseRun(args[0], s.Config.Namespace)
-				return s.why(ctx, cmd.OutOrStdout(), job, tick.Format(time.RFC3339Nano), output)
+				return s.why(ctx, cmd.OutOrStdout(), strings.TrimPrefix(job, s.Config.Namespace+"/"), at, output)
 			})
 		},
 	}

@@ -38,7 +38,7 @@ func execKind(c *config.Config, at string, j *config.Job, p resources) (schedule
 	}
 	f, err := p.runner.Func(command)
 	if err != nil {
-		return job, execFaults(c, at+".exec", err)
+		return job, execFaults(c, at+".exec", j.Exec, err)
 	}
 	job.Func = f
 	if _, err := command.Find(); err != nil && !p.dry {
@@ -87,6 +87,9 @@ func execCommand(c *config.Config, at string, e *config.Exec, p resources) (jobe
 		command.Umask = &m
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
+		if strings.Contains(name, "=") {
+			return command, c.Fault(at+".env", "has the name %s, must be names without =", strictyaml.Quote(name))
+		}
 		value, secrets, err := c.Expand(at+".env."+name, e.Env[name], p.dry)
 		if err != nil {
 			return command, err
@@ -101,24 +104,39 @@ func execCommand(c *config.Config, at string, e *config.Exec, p resources) (jobe
 	return command, err
 }
 
-// execFaults adds the place in the file to the faults of a command.
-func execFaults(c *config.Config, at string, err error) error {
+// execFaults adds the place in the file to the faults of a command, and names the keys of the file.
+func execFaults(c *config.Config, at string, e *config.Exec, err error) error {
 	keys := map[string]string{"args": "command", "skip_codes": "skip", "permanent_codes": "permanent", "retry_codes": "retry", "user and group": "user"}
 	var errs []error
-	for _, e := range config.Split(err) {
-		if f, ok := errors.AsType[*jobexec.FieldError](e); ok {
+	for _, fault := range config.Split(err) {
+		if f, ok := errors.AsType[*jobexec.FieldError](fault); ok {
 			field, index, indexed := strings.Cut(f.Field, "[")
 			if key, ok := keys[field]; ok {
 				field = key
 			}
-			if indexed {
+			if name, err := strconv.Unquote(f.Value); indexed && field == "env" && err == nil {
+				field = placeOf(e, name)
+			} else if indexed {
 				field = fmt.Sprintf("%s[%s", field, index)
 			}
-			e = c.Fault(at+"."+field, "is %s, must be %s", f.Value, f.Allowed)
+			fault = c.Fault(at+"."+field, "is %s, must be %s", f.Value, strings.ReplaceAll(f.Allowed, "_codes, too", ", too"))
 		}
-		errs = append(errs, e)
+		errs = append(errs, fault)
 	}
 	return errors.Join(errs...)
+}
+
+// placeOf returns the key of the settings that sets a variable.
+func placeOf(e *config.Exec, name string) string {
+	if _, ok := e.Env[name]; ok && name != "" {
+		return "env." + name
+	} else if ok {
+		return "env"
+	}
+	if i := slices.Index(e.EnvFrom, name); i >= 0 {
+		return fmt.Sprintf("env_from[%d]", i)
+	}
+	return "env_file"
 }
 
 // missingPrograms returns a remark for each job whose program is not on this machine. The machines

@@ -80,7 +80,7 @@ func httpFaults(c *config.Config, at string, h *config.Call, err error) error {
 					field = "header_file." + name
 				}
 			}
-			e = c.Fault(at+"."+field, "is %s, must be %s", f.Value, f.Allowed)
+			e = c.Fault(at+"."+field, "is %s, must be %s", f.Value, strings.ReplaceAll(f.Allowed, "AllowPrivate", "allow_private"))
 		}
 		errs = append(errs, e)
 	}

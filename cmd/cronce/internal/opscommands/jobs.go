@@ -156,7 +156,7 @@ func jobCommand() *cobra.Command {
 		Example: "  cronce status jobs show sendSms",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("status jobs show: got %d arguments, want the name of one job", len(args))
+				return exit.Usagef("status jobs show: got %s, want the name of one job", terminal.Plural(len(args), "argument"))
 			}
 			return f.run(cmd, func(ctx context.Context, s *clients.Store, now *ops.Snapshot) (listing, error) {
 				return jobListing(ctx, s, now, args[0])

@@ -352,7 +352,7 @@ func remark(r *ops.Run, now time.Time) string {
 			parts = append(parts, fmt.Sprintf("alive since %s (%s)", ops.Clock(r.Granted.Time(), now), ops.Short(now.Sub(r.Granted.Time()))))
 		}
 		if r.Behind != nil && *r.Behind > 0 {
-			parts = append(parts, fmt.Sprintf("%d ticks went by", *r.Behind))
+			parts = append(parts, terminal.Plural(*r.Behind, "tick")+" went by")
 		}
 	}
 	if r.Error != "" {

@@ -249,7 +249,7 @@ func tokenCommand() *cobra.Command {
 		Example: "  cronce ops token new grafana --role viewer 2>>tokens\n  cronce ops token new gateway --role operator --user-header X-Forwarded-Email 2>>tokens",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("ops token new: got %d arguments, want the id of the caller", len(args))
+				return exit.Usagef("ops token new: got %s, want the id of the caller", terminal.Plural(len(args), "argument"))
 			}
 			r, err := access.ParseRole(role)
 			if err != nil {

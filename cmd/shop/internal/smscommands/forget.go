@@ -23,7 +23,7 @@ func forgetCommand() *cobra.Command {
 		Example: "  shop sms forget +12025550123",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("sms forget: got %d arguments, want one number or person", len(args))
+				return exit.Usagef("sms forget: got %s, want one number or person", terminal.Plural(len(args), "argument"))
 			}
 			return nil
 		},

@@ -23,7 +23,7 @@ func getCommand() *cobra.Command {
 		Example: "  shop sms get order-17",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("sms get: got %d arguments, want one message's id", len(args))
+				return exit.Usagef("sms get: got %s, want one message's id", terminal.Plural(len(args), "argument"))
 			}
 			return nil
 		},
