@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -111,26 +112,28 @@ func TestBroadcastWaitsForTheListOfNodes(t *testing.T) {
 		"a slow store": {fault{there: 60 * time.Millisecond}, fault{there: 60 * time.Millisecond}, 3, 350 * time.Millisecond},
 		"no list":      {fault{lost: lostRequest}, fault{}, 2, 300 * time.Millisecond},
 	} {
-		for range 6 { // the node that has just started knows all others, and may be the first to claim
-			bubble(t, func(t *testing.T) {
-				w := cluster(t, 2, scheduler.Job{Name: "a", Spec: "* * * * *", Broadcast: true, Func: nothing})
-				w.pass(time.Until(time.Now().Truncate(time.Minute).Add(58 * time.Second)))
-				w.start()
-				w.pass(100 * time.Millisecond) // it is in the list of the store, and the others have not read that
-				for _, n := range w.nodes {
-					n.wire.spoil(func(op string) fault { return map[bool]fault{true: c.beat, false: c.other}[op == "beat"] })
-				}
-				w.pass(4 * time.Second)
-				on := map[*node]bool{}
-				for _, r := range w.ran("a") {
-					on[r.node] = true
-					if late := r.began.Sub(r.Tick); late > c.late {
-						t.Errorf("%s: %s began %v late", name, r.ID, late)
+		for i := range 6 { // the node that has just started knows all others, and may be the first to claim
+			t.Run(fmt.Sprint(name, " ", i), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					w := cluster(t, 2, scheduler.Job{Name: "a", Spec: "* * * * *", Broadcast: true, Func: nothing})
+					w.pass(time.Until(time.Now().Truncate(time.Minute).Add(58 * time.Second)))
+					w.start()
+					w.pass(100 * time.Millisecond) // it is in the list of the store, and the others have not read that
+					for _, n := range w.nodes {
+						n.wire.spoil(func(op string) fault { return map[bool]fault{true: c.beat, false: c.other}[op == "beat"] })
 					}
-				}
-				if len(on) < c.nodes {
-					t.Errorf("%s: the tick ran on %d nodes, want %d", name, len(on), c.nodes)
-				}
+					w.pass(4 * time.Second)
+					on := map[*node]bool{}
+					for _, r := range w.ran("a") {
+						on[r.node] = true
+						if late := r.began.Sub(r.Tick); late > c.late {
+							t.Errorf("%s began %v late", r.ID, late)
+						}
+					}
+					if len(on) < c.nodes {
+						t.Errorf("the tick ran on %d nodes, want %d", len(on), c.nodes)
+					}
+				})
 			})
 		}
 	}
