@@ -56,12 +56,16 @@ type simulation struct {
 	release []scheduler.Job          // of the latest deploy
 	read    map[string]series.Series // what an operator has read of a job, lately or not
 	changes int
+	latency time.Duration // of requests and replies in the calm, at most
 }
 
 func newSimulation(t testing.TB, seed uint64, open func(*world) store) *simulation {
 	s := &simulation{storm: drawStorm(t, seed, open)}
 	for _, name := range []string{"parts", "everywhere"} {
 		s.jobs = append(s.jobs, s.divided(name))
+	}
+	for i := range s.jobs {
+		s.refine(&s.jobs[i], throw(seed, uint64(4_000_000+i)))
 	}
 	s.control, s.read = ops.NewController(s.store), map[string]series.Series{}
 	s.release = slices.Clone(s.jobs)
@@ -115,7 +119,7 @@ func (s *simulation) play(d time.Duration) {
 	wait()
 	s.release = s.jobs
 	s.deploy()
-	s.pass(5*time.Minute + 500*time.Millisecond)
+	s.rest()
 	s.fail(s.alive()...)
 	for _, n := range s.alive() {
 		if err := n.Ready(); err != nil {
