@@ -77,6 +77,7 @@ func (s *simulation) rest() {
 	if d := c.doubts() - doubts; d > 0 {
 		s.t.Errorf("%d requests had no answer in the calm", d)
 	}
+	c.honest()
 	c.quiet()
 	c.cheap()
 	c.timely()
@@ -249,6 +250,26 @@ func (c *calm) patient(j *scheduler.Job) {
 		}
 		if least := time.Duration(float64(max(rules.Wait, 0)) * (1 - rules.Jitter)); r.tries > 1 && r.pause < least {
 			c.t.Errorf("two tries of %s were only %v apart, and the rules are %+v", r.ID, r.pause, rules)
+		}
+	}
+}
+
+// outcomes has the outcomes of functions that end with the cause of their context.
+var outcomes = map[error]string{scheduler.ErrTimeout: "timeout", scheduler.ErrReplaced: "replaced", scheduler.ErrCancelled: "cancelled", scheduler.ErrDrained: "interrupted", nil: "ok"}
+
+// honest wants each node to report the outcome of a run as its function saw it. A run whose lease was lost too may be lost.
+func (c *calm) honest() {
+	ends := map[ledgerKey]string{}
+	for _, n := range c.nodes {
+		for _, e := range n.observed(scheduler.EventRunFinished) {
+			ends[ledgerKey{e.Job, e.Fence}] = e.Outcome
+		}
+	}
+	for _, r := range c.ranAny() {
+		end, ended := ends[ledgerKey{r.Job, r.Fence}]
+		want, known := outcomes[r.err]
+		if ended && known && !r.over.IsZero() && end != want && end != "lost" {
+			c.t.Errorf("%s returned %v on %s, and ended as %s", r.ID, r.err, r.node.ID(), end)
 		}
 	}
 }
