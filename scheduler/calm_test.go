@@ -50,19 +50,21 @@ const (
 // The clock of the store drifts by so much, and a node follows it by at most so much within a second.
 const drifted, slewed = 300 * time.Millisecond, 150 * time.Millisecond
 
-// A calm is what a simulation knows about the settled calm at its end.
+// A calm is the settled end of a simulation.
 type calm struct {
 	*simulation
 	window
 	states map[string]series.Series // of the jobs at its beginning
 	sent   count
+	ideas  map[*node]time.Duration // how far the clock of each node was ahead of the store's, a second ago
+	joined bool                    // a node has joined
 }
 
 // rest lets the calm pass, and holds its settled part to all that a storm excuses.
 func (s *simulation) rest() {
 	s.breeze(s.alive()...)
 	s.pass(recovery)
-	c := &calm{simulation: s, states: map[string]series.Series{}}
+	c := &calm{simulation: s, states: map[string]series.Series{}, ideas: map[*node]time.Duration{}}
 	c.from = time.Now()
 	for _, j := range s.jobs {
 		c.states[j.Name] = s.store.ReadSeries(context.Background(), []string{j.Name})[0]
@@ -95,30 +97,41 @@ func (s *simulation) breeze(ns ...*node) {
 	}
 }
 
-// wait lets the settled calm pass. A node joins shortly before a tick of the broadcast, and if the seed has a clock that steps, the clock of
-// the store drifts.
+// wait lets the settled calm pass. A node joins, and if the seed has a clock that steps, the clock of the store drifts.
 func (c *calm) wait() {
 	if c.strange == clockStepped {
 		c.step([]time.Duration{-drifted, drifted}[c.seed/5%2])
 	}
-	ideas, joined, end := map[*node]time.Duration{}, false, c.from.Add(settled)
+	end := c.from.Add(settled)
 	for at := c.from; at.Before(end); at = at.Add(time.Second) {
 		c.pass(time.Until(at))
-		for _, n := range c.alive() {
-			idea := n.Stats().ClockOffset
-			if old, known := ideas[n]; known && (idea-old).Abs() > slewed {
-				c.t.Errorf("the clock of %s changed by %v within a second of the calm", n.ID(), idea-old)
-			}
-			ideas[n] = idea
-		}
-		if !joined && at.Sub(c.from) > time.Minute && c.due(c.everywhere(), c.ticks(c.everywhere(), at)[0]).Sub(at) < 3*time.Second {
-			joined = true
-			n := c.start()
-			c.breeze(n)
-			c.note("%s joins", n.ID())
+		c.steady()
+		if at.Sub(c.from) > time.Minute {
+			c.join(at)
 		}
 	}
 	c.pass(time.Until(end))
+}
+
+// steady wants the clock of each node to follow the clock of the store by small steps.
+func (c *calm) steady() {
+	for _, n := range c.alive() {
+		idea := n.Stats().ClockOffset
+		if old, known := c.ideas[n]; known && (idea-old).Abs() > slewed {
+			c.t.Errorf("the clock of %s changed by %v within a second of the calm", n.ID(), idea-old)
+		}
+		c.ideas[n] = idea
+	}
+}
+
+// join starts one more node, shortly before a tick that each node runs: the node counts, though others may have read their list of nodes before.
+func (c *calm) join(now time.Time) {
+	if j := c.everywhere(); !c.joined && c.due(j, c.ticks(j, now)[0]).Sub(now) < 3*time.Second {
+		c.joined = true
+		n := c.start()
+		c.breeze(n)
+		c.note("%s joins", n.ID())
+	}
 }
 
 // everywhere returns the job that each node runs.
@@ -212,11 +225,15 @@ func (c *calm) begun(j *scheduler.Job, tick int64, at time.Time) int {
 	return len(places)
 }
 
-// live returns how many nodes a broadcast finds at an instant of the settled calm. One that has just joined counts if others can read the
-// list of nodes within the moment that they leave for it.
+// live returns how many nodes a broadcast expects at an instant of the settled calm. A node leaves 25 ms to the reading of the list before its
+// claim: if that takes longer, it expects the nodes of its latest heartbeat.
 func (c *calm) live(at time.Time) (count int) {
+	age := late
+	if c.latency > 10*time.Millisecond {
+		age = 12 * time.Second
+	}
 	for _, n := range c.alive() {
-		if n.born.Before(at.Add(-late)) && (n.born.Before(c.from) || n.born.Before(at.Add(-12*time.Second)) || c.latency < 10*time.Millisecond) {
+		if n.born.Before(at.Add(-age)) {
 			count++
 		}
 	}

@@ -20,7 +20,8 @@ import (
 
 // Half an hour of a cluster in which nodes, wires and clocks fail, as in TestStorms, while deploys change specs and shards, take jobs
 // away and bring them back, and operators pause, resume, run, cancel, skip, backfill and retire jobs. Five minutes after that no tick
-// is overdue for long, each node is ready, each journal is sound, its readers agree on each tick, and each run has a verdict that allows it. A third of the
+// is overdue for long, each node is ready, each journal is sound, its readers agree on each tick, and each run has a verdict that allows it. The
+// last three of these minutes are punctual, complete, quiet and cheap: see rest. A third of the
 // clusters use Redis, for a shorter time, and most of these want a store in memory to give the same answers. Each call draws other seeds. The seed of a failure is in the test's name, and CRONCE_SEED repeats it.
 func TestSimulation(t *testing.T) {
 	first, count := uint64(time.Now().Unix()), uint64(20)
