@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -166,10 +167,12 @@ type run struct {
 	node       *node
 	tries      int
 	began      time.Time
-	shown      time.Time // the latest time that the store's clock had shown by then
-	over       time.Time // when the function returned; zero: not yet
-	contextEnd time.Time // when the context ended; zero: not while the function ran
-	cause      error     // why the context ended
+	last       time.Time     // when its last try began
+	pause      time.Duration // the shortest time between two tries
+	shown      time.Time     // the latest time that the store's clock had shown by then
+	over       time.Time     // when the function returned; zero: not yet
+	contextEnd time.Time     // when the context ended; zero: not while the function ran
+	cause      error         // why the context ended
 	err        error
 	overlap    bool // runs of the job may overlap
 }
@@ -387,6 +390,9 @@ func (c *world) write(n *node, ctx context.Context, r *scheduler.Run, overlap bo
 		c.open[ledgerKey{r.Job, r.Fence}] = w
 	}
 	w.tries++
+	if w.last = time.Now(); w.tries > 1 && !w.over.IsZero() {
+		w.pause = min(cmp.Or(w.pause, w.last.Sub(w.over)), w.last.Sub(w.over))
+	}
 	w.over = time.Time{}
 	context.AfterFunc(ctx, func() {
 		c.mu.Lock()

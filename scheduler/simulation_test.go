@@ -20,7 +20,8 @@ import (
 
 // Half an hour of a cluster in which nodes, wires and clocks fail, as in TestStorms, while deploys change specs and shards, take jobs
 // away and bring them back, and operators pause, resume, run, cancel, skip, backfill and retire jobs. Five minutes after that no tick
-// is overdue for long, each node is ready, each journal is sound, its readers agree on each tick, and each run has a verdict that allows it. A third of the
+// is overdue for long, each node is ready, each journal is sound, its readers agree on each tick, and each run has a verdict that allows it. The
+// last three of these minutes are punctual, complete, quiet and cheap: see rest. A third of the
 // clusters use Redis, for a shorter time, and most of these want a store in memory to give the same answers. Each call draws other seeds. The seed of a failure is in the test's name, and CRONCE_SEED repeats it.
 func TestSimulation(t *testing.T) {
 	first, count := uint64(time.Now().Unix()), uint64(20)
@@ -56,12 +57,16 @@ type simulation struct {
 	release []scheduler.Job          // of the latest deploy
 	read    map[string]series.Series // what an operator has read of a job, lately or not
 	changes int
+	latency time.Duration // of requests and replies in the calm, at most
 }
 
 func newSimulation(t testing.TB, seed uint64, open func(*world) store) *simulation {
 	s := &simulation{storm: drawStorm(t, seed, open)}
 	for _, name := range []string{"parts", "everywhere"} {
 		s.jobs = append(s.jobs, s.divided(name))
+	}
+	for i := range s.jobs {
+		s.refine(&s.jobs[i], throw(seed, uint64(4_000_000+i)))
 	}
 	s.control, s.read = ops.NewController(s.store), map[string]series.Series{}
 	s.release = slices.Clone(s.jobs)
@@ -115,7 +120,7 @@ func (s *simulation) play(d time.Duration) {
 	wait()
 	s.release = s.jobs
 	s.deploy()
-	s.pass(5*time.Minute + 500*time.Millisecond)
+	s.rest()
 	s.fail(s.alive()...)
 	for _, n := range s.alive() {
 		if err := n.Ready(); err != nil {
