@@ -54,17 +54,17 @@ const drifted, slewed = 300 * time.Millisecond, 150 * time.Millisecond
 type calm struct {
 	*simulation
 	window
-	states map[string]series.Series // of the jobs at its beginning
-	sent   count
-	ideas  map[*node]time.Duration // how far the clock of each node was ahead of the store's, a second ago
-	joined bool                    // a node has joined
+	states  map[string]series.Series // of the jobs at its beginning
+	sent    count
+	offsets map[*node]time.Duration // how far the clock of each node was ahead of the store's, a second ago
+	joined  bool                    // a node has joined
 }
 
 // rest lets the calm pass, and holds its settled part to all that a storm excuses.
 func (s *simulation) rest() {
-	s.breeze(s.alive()...)
+	s.delay(s.alive()...)
 	s.pass(recovery)
-	c := &calm{simulation: s, states: map[string]series.Series{}, ideas: map[*node]time.Duration{}}
+	c := &calm{simulation: s, states: map[string]series.Series{}, offsets: map[*node]time.Duration{}}
 	c.from = time.Now()
 	for _, j := range s.jobs {
 		c.states[j.Name] = s.store.ReadSeries(context.Background(), []string{j.Name})[0]
@@ -85,13 +85,13 @@ func (s *simulation) rest() {
 	c.timely()
 }
 
-// breeze draws how long requests of nodes and replies are on their way from now on.
-func (s *simulation) breeze(ns ...*node) {
+// delay draws how long requests of nodes and replies are on their way from now on.
+func (s *simulation) delay(ns ...*node) {
 	d := throw(s.seed, 5_000_000)
-	if s.latency = []time.Duration{0, 2, 40}[d.n(3)] * time.Millisecond; s.latency == 0 {
+	most := []time.Duration{0, 2, 40}[d.n(3)] * time.Millisecond
+	if most == 0 {
 		return
 	}
-	most := s.latency
 	for _, n := range ns {
 		n.wire.spoil(func(string) fault { return fault{there: d.long(most), back: d.long(most)} })
 	}
@@ -116,11 +116,11 @@ func (c *calm) wait() {
 // steady wants the clock of each node to follow the clock of the store by small steps.
 func (c *calm) steady() {
 	for _, n := range c.alive() {
-		idea := n.Stats().ClockOffset
-		if old, known := c.ideas[n]; known && (idea-old).Abs() > slewed {
-			c.t.Errorf("the clock of %s changed by %v within a second of the calm", n.ID(), idea-old)
+		offset := n.Stats().ClockOffset
+		if old, known := c.offsets[n]; known && (offset-old).Abs() > slewed {
+			c.t.Errorf("the clock of %s changed by %v within a second of the calm", n.ID(), offset-old)
 		}
-		c.ideas[n] = idea
+		c.offsets[n] = offset
 	}
 }
 
@@ -129,7 +129,7 @@ func (c *calm) join(now time.Time) {
 	if j := c.everywhere(); !c.joined && c.due(j, c.ticks(j, now)[0]).Sub(now) < 3*time.Second {
 		c.joined = true
 		n := c.start()
-		c.breeze(n)
+		c.delay(n)
 		c.note("%s joins", n.ID())
 	}
 }
@@ -225,15 +225,10 @@ func (c *calm) begun(j *scheduler.Job, tick int64, at time.Time) int {
 	return len(places)
 }
 
-// live returns how many nodes a broadcast expects at an instant of the settled calm. A node leaves 25 ms to the reading of the list before its
-// claim: if that takes longer, it expects the nodes of its latest heartbeat.
+// live returns how many nodes a broadcast expects at an instant of the settled calm.
 func (c *calm) live(at time.Time) (count int) {
-	age := late
-	if c.latency > 10*time.Millisecond {
-		age = 12 * time.Second
-	}
 	for _, n := range c.alive() {
-		if n.born.Before(at.Add(-age)) {
+		if n.born.Before(at.Add(-late)) {
 			count++
 		}
 	}
@@ -322,15 +317,15 @@ func (c *calm) excused(n *node, l line) bool {
 	case "clock offset", "specs differ":
 		return n.born.After(c.from) // the node that joins has not yet seen the clock and the former specs
 	case "tick missed":
-		return l.keys["reason"] != series.ReasonLost || c.told(l) // punctual finds those that nothing held up
+		return l.keys["reason"] != series.ReasonLost || c.ignored(l) // punctual finds those that nothing held up
 	case "lease lost":
-		return c.told(l)
+		return c.ignored(l)
 	}
 	return false
 }
 
-// told reports whether a line is about a run whose function ignored that it was to end: its lease is then given up.
-func (c *calm) told(l line) bool {
+// ignored reports whether a line is about a run whose function ignored that it was to end: its lease is then given up.
+func (c *calm) ignored(l line) bool {
 	return slices.ContainsFunc(c.ran(fmt.Sprint(l.keys["job"])), func(r *run) bool {
 		return r.Tick.Format("2006-01-02T15:04:05.000Z") == l.keys["tick"] && r.cause != nil && !errors.Is(r.cause, lock.ErrLost)
 	})

@@ -57,7 +57,6 @@ type simulation struct {
 	release []scheduler.Job          // of the latest deploy
 	read    map[string]series.Series // what an operator has read of a job, lately or not
 	changes int
-	latency time.Duration // of requests and replies in the calm, at most
 }
 
 func newSimulation(t testing.TB, seed uint64, open func(*world) store) *simulation {
