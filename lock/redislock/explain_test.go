@@ -46,7 +46,7 @@ func TestExplain(t *testing.T) {
 	}{
 		"wrong password":      {s.Addr(), func(o *redis.UniversalOptions) { o.Username, o.Password = "reader", "guess" }, "password is wrong"},
 		"no password":         {secured.Addr(), func(*redis.UniversalOptions) {}, "asks for a password"},
-		"may not":             {s.Addr(), func(o *redis.UniversalOptions) { o.Username, o.Password = "reader", "pw" }, "has no permission"},
+		"may not":             {s.Addr(), func(o *redis.UniversalOptions) { o.Username, o.Password = "reader", "pw" }, "has no permission for the request (docs/redis.md has the rules"},
 		"at maxmemory":        {full.Addr(), func(*redis.UniversalOptions) {}, "maxmemory"},
 		"a TLS port in plain": {"127.0.0.1:" + port, func(*redis.UniversalOptions) {}, "expects TLS"},
 		"TLS to a plain port": {s.Addr(), func(o *redis.UniversalOptions) {
