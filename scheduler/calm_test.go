@@ -47,8 +47,8 @@ const (
 	late     = time.Second                          // how late after its jitter a tick may start in the settled calm
 )
 
-// The clock of the store drifts by so much, and a node follows it by at most so much within a second.
-const drifted, slewed = 300 * time.Millisecond, 150 * time.Millisecond
+// The clock of the store drifts by so much, and each reading of a node follows it by at most so much.
+const drifted, slewed = 300 * time.Millisecond, 51 * time.Millisecond
 
 // A calm is the settled end of a simulation.
 type calm struct {
@@ -56,15 +56,15 @@ type calm struct {
 	window
 	states  map[string]series.Series // of the jobs at its beginning
 	sent    count
-	offsets map[*node]time.Duration // how far the clock of each node was ahead of the store's, a second ago
-	joined  bool                    // a node has joined
+	follows map[*node]follow // a second ago
+	joined  bool             // a node has joined
 }
 
 // rest lets the calm pass, and holds its settled part to all that a storm excuses.
 func (s *simulation) rest() {
 	s.delay(s.alive()...)
 	s.pass(recovery)
-	c := &calm{simulation: s, states: map[string]series.Series{}, offsets: map[*node]time.Duration{}}
+	c := &calm{simulation: s, states: map[string]series.Series{}, follows: map[*node]follow{}}
 	c.from = time.Now()
 	for _, j := range s.jobs {
 		c.states[j.Name] = s.store.ReadSeries(context.Background(), []string{j.Name})[0]
@@ -116,12 +116,28 @@ func (c *calm) wait() {
 // steady wants the clock of each node to follow the clock of the store by small steps.
 func (c *calm) steady() {
 	for _, n := range c.alive() {
-		offset := n.Stats().ClockOffset
-		if old, known := c.offsets[n]; known && (offset-old).Abs() > slewed {
-			c.t.Errorf("the clock of %s changed by %v within a second of the calm", n.ID(), offset-old)
+		now := follow{n.Stats().ClockOffset, c.readings(n)}
+		if old, known := c.follows[n]; known && (now.offset-old.offset).Abs() > slewed*time.Duration(1+now.readings-old.readings) {
+			c.t.Errorf("the clock of %s changed from %+v to %+v within a second of the calm", n.ID(), old, now)
 		}
-		c.offsets[n] = offset
+		c.follows[n] = now
 	}
+}
+
+// A follow is how far a node's clock is ahead of the store's, after so many readings.
+type follow struct {
+	offset   time.Duration
+	readings uint64
+}
+
+// readings returns how often a node has read the clock of the store.
+func (c *calm) readings(n *node) (sum uint64) {
+	for _, r := range n.Stats().Requests {
+		if r.Op == "beat" || r.Op == "clock" {
+			sum += r.Count
+		}
+	}
+	return sum
 }
 
 // join starts one more node, shortly before a tick that each node runs: the node counts, though others may have read their list of nodes before.
