@@ -44,7 +44,7 @@ func (s *simulation) refine(j *scheduler.Job, d *dice) {
 const (
 	recovery = 2 * time.Minute                      // the part of the calm in which nodes may still clear up after the storm
 	settled  = 3*time.Minute + 500*time.Millisecond // the rest of the calm
-	late     = time.Second                          // how late after its jitter a tick may start in the settled calm
+	late     = time.Second + drifted                // how late after its jitter a tick may start in the settled calm
 )
 
 // The clock of the store drifts by so much, and each reading of a node follows it by at most so much.
