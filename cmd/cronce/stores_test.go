@@ -142,7 +142,7 @@ func TestNoStoreConfigured(t *testing.T) {
 		t.Setenv("XDG_STATE_HOME", "")
 		t.Setenv("HOME", home)
 		for _, command := range []string{"node", "verify"} {
-			cronce(t, command, "--config", config).want(t, exit.WrongUsage, "store: is not set", "set store or redis.url, or HOME to an absolute path")
+			cronce(t, command, "--config", config).want(t, exit.WrongUsage, "no store is configured, and its file would be ", "/cronce.db, another one in each directory: set store or redis.url, or HOME to an absolute path")
 		}
 		cronce(t, "next", "@daily").want(t, exit.Fine)
 	}

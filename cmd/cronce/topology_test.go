@@ -38,12 +38,12 @@ func TestThroughSentinels(t *testing.T) {
 	master := redisserver.Start(t)
 	sentinels := redisserver.Sentinels(t, master, 0)
 	yaml := fmt.Sprintf("redis:\n  addresses: %s\n  master_name: %s\n", addresses(sentinels), redisserver.MasterName)
-	runsOn(t, yaml, "the server is a master", "1 jobs")
+	runsOn(t, yaml, "the server is a master", "1 job,")
 }
 
 // In a Cluster jobs are on several masters, and doctor checks each.
 func TestOnCluster(t *testing.T) {
 	t.Parallel()
 	masters := redisserver.Cluster(t, 3, 0)
-	runsOn(t, fmt.Sprintf("redis:\n  addresses: %s\n  cluster: true\n  partitions: 8\n", addresses(masters[:2])), "clock agrees", "1 jobs")
+	runsOn(t, fmt.Sprintf("redis:\n  addresses: %s\n  cluster: true\n  partitions: 8\n", addresses(masters[:2])), "clock agrees", "1 job,")
 }

@@ -319,7 +319,7 @@ func TestWhy(t *testing.T) {
 // While the store does not answer the result is not known, never fine and never overdue.
 func TestOverdue(t *testing.T) {
 	cl := newCluster(t, 20, 0)
-	cronce(t, "status", "overdue", "--redis", cl.url).want(t, exit.Fine, "Nothing is overdue: 1 jobs, 0 nodes live.")
+	cronce(t, "status", "overdue", "--redis", cl.url).want(t, exit.Fine, "Nothing is overdue: 1 job, 0 nodes live.")
 	cl.server.SetTime(time.Now().Add(2 * time.Minute))
 	cronce(t, "status", "overdue", "--redis", cl.url).want(t, exit.Failed, "job: OVERDUE ", "more up to ", "was due and has no verdict", "no node lives")
 	cronce(t, "status", "overdue", "--job", "job", "-o", "json", "--redis", cl.url).want(t, exit.Failed, `"ok": false`, `"state": "undecided"`, `"nodes": 0`)

@@ -41,6 +41,9 @@ func (s *Store) openDatabase() error {
 
 // openSQLite opens an existing file. Only a node and the command migrate create it.
 func (s *Store) openSQLite(a config.StoreAddress) error {
+	if err := placed(a); err != nil {
+		return err
+	}
 	if _, err := os.Stat(a.File); errors.Is(err, fs.ErrNotExist) {
 		if a.Default {
 			return exit.Usagef("no store is configured, and there is no file %s, which a node without one makes: set --store or --redis", a.File)
@@ -90,6 +93,14 @@ func (s *Store) openZooKeeper(a config.StoreAddress) error {
 	return nil
 }
 
+// placed refuses a store that no configuration names and whose file depends on the directory of each process.
+func placed(a config.StoreAddress) error {
+	if a.Default && !filepath.IsAbs(a.File) {
+		return exit.Usagef("no store is configured, and its file would be %s, another one in each directory: set store or redis.url, or HOME to an absolute path", a.File)
+	}
+	return nil
+}
+
 // OpenForNode builds the store of a node. It creates the file of an SQLite store, and its tables.
 func OpenForNode(ctx context.Context, c *config.Config) (*Store, error) {
 	a := c.Address()
@@ -117,6 +128,9 @@ func OpenToMigrate(c *config.Config) (*Store, error) {
 	a := c.Address()
 	if a.Kind != config.StoreSQLite {
 		return NewStore(c)
+	}
+	if err := placed(a); err != nil {
+		return nil, err
 	}
 	if a.Default {
 		if err := os.MkdirAll(filepath.Dir(a.File), 0o700); err != nil {

@@ -66,12 +66,7 @@ func (c *Config) storeFaults(bad func(path, format string, args ...any)) {
 	case configured || named != "":
 		c.address = StoreAddress{Kind: StoreRedis}
 	default:
-		dir := c.stateDirectory()
-		if !filepath.IsAbs(dir) { // nodes in other directories would have stores of their own
-			bad("store", "is not set, and the directory for the store of this host would be %s: set store or redis.url, or HOME to an absolute path", strictyaml.Quote(dir))
-			return
-		}
-		c.address = StoreAddress{Kind: StoreSQLite, File: filepath.Join(dir, "cronce.db"), Default: true}
+		c.address = StoreAddress{Kind: StoreSQLite, File: filepath.Join(c.stateDirectory(), "cronce.db"), Default: true}
 	}
 	if set := c.StorePasswordEnv + c.StorePasswordFile; set != "" && !slices.Contains([]StoreKind{StorePostgres, StoreMySQL, StoreZooKeeper}, c.address.Kind) {
 		at := "store_password_env"

@@ -167,6 +167,9 @@ func (c *Claims) admits(p *Pending, now int64) bool {
 	case !given && c.needsList(p):
 		c.list(p, now)
 		return false
+	case !given && p.first.awaitsList():
+		c.waitUntil(p, now+listing+1) // just after it
+		return false
 	case given || p.reply == replyOpen || p.slots > 0 || p.purpose == forVerdict: // the first two may already hold a lease
 		return true
 	case c.free > 0:

@@ -68,6 +68,11 @@ func (c *Claims) list(p *Pending, now int64) {
 	c.waitUntil(p, max(now, p.tick)+listing)
 }
 
+// awaitsList reports whether a claim has not been sent yet, because the list of nodes is read for it.
+func (p *Pending) awaitsList() bool {
+	return p != nil && p.listings > 0 && p.tries == 0 && (p.state == stateTimed || p.state == stateHandled)
+}
+
 // broadcast returns the part of a request for a tick that each live node runs, as far as this node knows them. If there are more than
 // the store can keep, it leaves the last ones out: a claim with all of them would be refused, and no tick decided.
 func (c *Claims) broadcast() *series.Sharding {

@@ -106,7 +106,7 @@ func (r *overdueReport) print(w io.Writer, output string) error {
 		fmt.Fprintln(w, terminal.Printable("NOT KNOWN "+fault))
 	}
 	if r.OK {
-		fmt.Fprintf(w, "Nothing is overdue: %d jobs, %d nodes live.\n", r.Jobs, r.Nodes)
+		fmt.Fprintf(w, "Nothing is overdue: %s, %s live.\n", terminal.Plural(r.Jobs, "job"), terminal.Plural(r.Nodes, "node"))
 	}
 	return nil
 }
