@@ -184,7 +184,7 @@ func TestUnreadableJobs(t *testing.T) {
 					t.Errorf("not ready: %v", err)
 				}
 				remarks := strings.Join(n.Remarks(), "\n")
-				if !strings.Contains(remarks, fmt.Sprintf("%d jobs", foul)) || !strings.Contains(remarks, `job "foul`) || strings.Contains(remarks, "10.0.0") || len(remarks) > 1000 {
+				if !strings.Contains(remarks, fmt.Sprintf("%d job", foul)) || !strings.Contains(remarks, `job "foul`) || strings.Contains(remarks, "10.0.0") || len(remarks) > 1000 {
 					t.Errorf("remarks: %s", remarks)
 				}
 				added := scheduler.Job{Name: "added", Spec: "@every 1s", Func: nothing}
