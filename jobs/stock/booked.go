@@ -3,6 +3,7 @@ package stock
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -37,7 +38,7 @@ func (s *Sale) bookedOrder(ctx context.Context, epoch, id string) (Record, error
 	case !found[0].State.open():
 		return found[0].Record, nil
 	}
-	missing, err := s.missing(ctx, epoch, id) // the order may have been placed, or the shelf closed, since the read
+	missing, err := s.missing(ctx, epoch, found[0].Record) // the order may have been placed, or the shelf closed, since the read
 	if err == nil && missing {
 		err = closedShelf("behind")
 	}
@@ -47,10 +48,33 @@ func (s *Sale) bookedOrder(ctx context.Context, epoch, id string) (Record, error
 	return Record{}, err
 }
 
+// contradicted returns the result for an order that the book refuses, because it has another order
+// with the same id. That order is the one of the caller if a store that has lost data, or came back
+// without the newest, accepted it a second time. Then the book's record counts: a closed one is
+// returned, and an open one is missing in the store.
+func (s *Sale) contradicted(ctx context.Context, epoch string, r Record) (Record, error) {
+	have, err := s.bookedOrder(ctx, epoch, r.ID)
+	switch {
+	case errors.Is(err, ErrUnknownOrder): // it was closed since
+		return Record{}, fmt.Errorf("%w: the book has another order with its id", ErrUnsettled)
+	case err != nil:
+		return Record{}, err
+	}
+	want, rest, err1 := r.Order.content()
+	has, other, err2 := have.Order.content()
+	if err := errors.Join(err1, err2); err != nil {
+		return Record{}, err
+	}
+	if want != has || rest != other {
+		return Record{}, errConflict
+	}
+	return have, nil
+}
+
 // missing reports whether the store lacks an open order of the book. Then the shelf has lost data,
 // and missing closes it.
-func (s *Sale) missing(ctx context.Context, epoch, id string) (bool, error) {
-	answer, err := s.runScript(ctx, missingScript, s.keys(keyShelf, keyFresh, keyDue, keyOrder+id), epoch, id)
+func (s *Sale) missing(ctx context.Context, epoch string, r Record) (bool, error) {
+	answer, err := s.runScript(ctx, missingScript, s.keys(keyShelf, keyFresh, keyDue, keyOrder+r.ID), epoch, r.ID, r.Placed.UnixMilli())
 	if err != nil {
 		return false, fmt.Errorf("stock: find an order: %w", err)
 	}

@@ -113,7 +113,13 @@ func (s *Sale) closeAsked(ctx context.Context, id string, script *redis.Script, 
 	if r, refusal, err = closed(id, answer); err != nil || r.ID == "" {
 		return r, refusal, err
 	}
-	return r, refusal, s.await(ctx, entry{record: r, at: at})
+	err = s.await(ctx, entry{record: r, at: at})
+	if errors.Is(err, errConflict) {
+		if r, err = s.contradicted(ctx, at.epoch, r); err == nil {
+			err = &RefusalError{Code: "closed", State: r.State}
+		}
+	}
+	return r, refusal, err
 }
 
 // recall restores an order from the book into the store, in its last state.

@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -40,6 +41,10 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 	}
 	if err == nil {
 		err = s.await(ctx, entry{record: r, at: at})
+	}
+	if errors.Is(err, errConflict) && r.ID != "" {
+		r, err = s.contradicted(ctx, at.epoch, r)
+		fresh = false
 	}
 	if err != nil {
 		return Record{}, false, fmt.Errorf("stock: reserve %q: %w", o.ID, err)
