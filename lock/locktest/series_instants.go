@@ -176,4 +176,11 @@ func openInstants(s *stand) {
 	s.opened(series.OpenRequest{Key: s.key, Node: "a", Revision: "r1", Spec: "* * * * *", Zone: "UTC"})
 	r := s.opened(series.OpenRequest{Key: s.key, Node: "b", Revision: "r2", Spec: "@hourly", Zone: "UTC"})
 	equal(s, "the other revision", r.Other, "r1")
+	opened := func() string {
+		return s.opened(series.OpenRequest{Key: s.key, Node: "c", Revision: "r2", Spec: "@hourly", Zone: "UTC"}).Other
+	}
+	s.env.Wait(2 * time.Minute)
+	equal(s, "the other revision, last used two minutes ago", opened(), "r1")
+	s.env.Wait(time.Millisecond)
+	equal(s, "a revision that no node has used for longer", opened(), "")
 }

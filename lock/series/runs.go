@@ -63,7 +63,7 @@ type Series struct {
 	Skip   int64         // a number above the mark that is skipped for an operator when it is due; 0: none
 	Runs   []Run         // not settled, waiting ones included, by number
 	Sheet  Sheet         // of the run that is sharded
-	Other  string        // a revision other than the caller's that another node used since the caller's was first seen; "" if none
+	Other  string        // a revision other than the caller's that another node used since the caller's was first seen, and within the last two minutes; "" if none
 	Since  int64         // the start of the time in which the caller's spec has been in force without a break, by its text and zone, under any revision; Unix ms (Open only)
 	Former []RevisionUse // the uses of other specs, and of this one before a break, by First, if numbers after Mark may be undecided that one of them has; Since of each is the start of its use (Open only)
 	Err    error

@@ -9,6 +9,10 @@ import (
 
 const maxSightings = 32
 
+// inUse is the age, in ms, up to which a sighting shows that a node still uses a revision. Nodes open
+// a series again more often, or when another node joins.
+const inUse = 2 * 60_000
+
 // Sightings are the revisions of a series that were seen, at most 32. Stores that keep text keep
 // them as JSON; Sightings that were read from JSON are sorted.
 type Sightings []RevisionUse
@@ -75,7 +79,7 @@ func (all *Sightings) See(s *Series, o *OpenRequest) {
 	mine := all.of(o.Revision, since, ms, broken)
 	mine.Spec, mine.Zone, mine.Policies, mine.Node, mine.Last = o.Spec, o.Zone, o.Policies, o.Node, ms
 	s.Since = since
-	latest := mine.First
+	latest := max(mine.First, ms-inUse)
 	for _, v := range *all {
 		if v.Revision != o.Revision && v.Node != o.Node && v.Last >= latest {
 			s.Other, latest = v.Revision, v.Last

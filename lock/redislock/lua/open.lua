@@ -34,6 +34,7 @@ function makesheets()
 end
 
 local REVISIONS = 32 -- how many revisions of a series are kept
+local IN_USE = 120000 -- ms up to which a sighting shows that a node still uses a revision
 local SCANNED = 200  -- about how many are read: there are more only if the key was tampered with
 
 -- kept reads the revisions, revision among them: name, value, name, value ... A user that was
@@ -116,7 +117,7 @@ end
 
 -- sighted records that a node uses revision now. It returns the start of the time in which the spec
 -- has been in force, by its text and zone; another revision that another node has used since this
--- one was first seen; and the former uses.
+-- one was first seen, and within IN_USE; and the former uses.
 -- To see the revision that was seen last once more, with its policies, changes nothing for a reader.
 local function sighted(revisions, who, revision, zone, policies, spec, mark, unseen, begin)
   if revision == '' then return '0', '', '' end
@@ -134,7 +135,7 @@ local function sighted(revisions, who, revision, zone, policies, spec, mark, uns
       v.name, known = revision .. '|' .. v.first, #all < 2 * REVISIONS
     end
   end
-  local latest, anew = tonumber(first), not mine or sub(mine.text, -#meant) ~= meant
+  local latest, anew = max(tonumber(first), ms - IN_USE), not mine or sub(mine.text, -#meant) ~= meant
   for _, v in ipairs(list) do
     anew = anew or v ~= mine and v.last >= mine.last
     if v.revision ~= revision and v.node ~= who and v.last >= latest then other, latest = v.revision, v.last end
