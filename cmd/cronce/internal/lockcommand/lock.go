@@ -268,11 +268,11 @@ func (s lockStore) lease(ctx, waiting context.Context, key string, f lockFlags) 
 		defer stop()
 	}
 	locker := lock.New(s.Driver, lockNode())
-	acquire := locker.Acquire
-	if f.try {
-		acquire = locker.TryAcquire
+	o := lock.Options{TTL: f.ttl, Limit: f.limit(), Context: ctx, Note: f.note}
+	lease, err := locker.TryAcquire(wait, key, o) // returns a refusal, after which Acquire would wait
+	if err != nil && !f.try && !s.refuses(err) {
+		lease, err = locker.Acquire(wait, key, o)
 	}
-	lease, err := acquire(wait, key, lock.Options{TTL: f.ttl, Limit: f.limit(), Context: ctx, Note: f.note})
 	if err != nil { // releases a lease that may have been granted, before the process ends
 		undone, stop := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer stop()
