@@ -35,7 +35,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"next", "@daily", "--tz", "Mars"}, `--tz is "Mars", must be a name`},
 		{[]string{"next", "@daily", "--tz", "Local"}, `--tz is "Local"`},
 		{[]string{"next", "@daily", "--from", "soon"}, `--from is "soon", must be RFC 3339`},
-		{[]string{"next", "@daily", "-o", "xml"}, `is "xml", must be text or json`},
+		{[]string{"next", "@daily", "-o", "xml"}, `cronce: next: --output is "xml", must be text or json`},
 
 		{[]string{"node", "--config", "/nonexistent.yaml"}, "/nonexistent.yaml"},
 		{[]string{"node", url}, "jobs: none"},

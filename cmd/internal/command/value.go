@@ -24,10 +24,13 @@ func valueError(cmd *cobra.Command, err error) error {
 		return err
 	}
 	flag := bad.GetFlag()
+	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+	if text := bad.Unwrap().Error(); strings.HasPrefix(text, "is ") { // of a flag of this program
+		return exit.Usagef("%s: --%s %s", path, flag.Name, text)
+	}
 	allowed, known := allowedValues[flag.Value.Type()]
 	if !known {
 		return err
 	}
-	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
 	return exit.Usagef("%s: --%s is %s, must be %s: %s", path, flag.Name, strictyaml.Quote(bad.GetValue()), allowed, flag.Usage)
 }
