@@ -1,7 +1,9 @@
 package ops
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,6 +55,32 @@ func AuditGaps(store any, job string, records []series.AuditRecord) string {
 		return gaps[0].Text
 	}
 	return ""
+}
+
+// MarshalJSON implements [json.Marshaler]. Instants in the states are in RFC 3339.
+func (v AuditView) MarshalJSON() ([]byte, error) {
+	type plain AuditView // without this method
+	v.Before, v.After = stateJSON(v.Before), stateJSON(v.After)
+	return json.Marshal(plain(v))
+}
+
+// stateJSON returns the state of a job in a record, with its instant in RFC 3339 in place of Unix ms.
+func stateJSON(state string) string {
+	head, scope, scoped := strings.Cut(state, ": ")
+	place := strings.LastIndex(head, " ")
+	words := []string{"paused until", "cancelled", string(series.ActionRun), string(series.ActionSkip)}
+	if place < 0 || !slices.Contains(words, head[:place]) {
+		return state
+	}
+	ms, err := strconv.ParseInt(head[place+1:], 10, 64)
+	if err != nil || ms <= 0 {
+		return state
+	}
+	head = head[:place+1] + utc(ms).Format(time.RFC3339Nano)
+	if scoped {
+		head += ": " + scope
+	}
+	return head
 }
 
 // stoppedBackfill is the state in the record of a backfill that was stopped.

@@ -71,7 +71,7 @@ type Config struct {
 	// Spread is how long a node waits before it claims a tick that belongs to another node's share.
 	// Zero: 25ms. Negative: no wait.
 	Spread time.Duration
-	// StoreTimeout bounds one request to the store. Zero: 2s.
+	// StoreTimeout bounds one request to the store. Zero: 2s. Otherwise it is 10ms or more.
 	StoreTimeout time.Duration
 	// ClockWarn is the offset between this machine's clock and the store's above which the node
 	// logs a warning. Zero: 500ms.
@@ -117,6 +117,9 @@ func (c Config) withDefaults() Config {
 
 const unbounded = 1 << 40
 
+// minStoreTimeout is the least Config.StoreTimeout: within less no store answers reliably, so no tick would ever be claimed.
+const minStoreTimeout = 10 * time.Millisecond
+
 func orDefault(d, fallback time.Duration) time.Duration {
 	if d == 0 {
 		return fallback
@@ -155,6 +158,9 @@ func (c *Config) faults() (errs []error) {
 		if d.value < 0 {
 			errs = append(errs, fmt.Errorf("%s: is %v, must be 0 or more", d.path, d.value))
 		}
+	}
+	if t := c.StoreTimeout; t > 0 && t < minStoreTimeout {
+		errs = append(errs, fmt.Errorf("store_timeout: is %v, must be %v or more, or 0 for the default", t, minStoreTimeout))
 	}
 	return errs
 }

@@ -142,8 +142,10 @@ func TestConfigFaults(t *testing.T) {
 		"cancel_grace":  func(c *scheduler.Config) { c.CancelGrace = -1 },
 		"store_timeout": func(c *scheduler.Config) { c.StoreTimeout = -1 },
 		"clock_warn":    func(c *scheduler.Config) { c.ClockWarn = -1 },
-		"Etc/GMT-8":     func(c *scheduler.Config) { c.Zone = time.FixedZone("UTC+8", 8*3600) },
-		"zone":          func(c *scheduler.Config) { c.Zone = time.Local },
+
+		"store_timeout: is 1ns, must be 10ms or more": func(c *scheduler.Config) { c.StoreTimeout = 1 },
+		"Etc/GMT-8": func(c *scheduler.Config) { c.Zone = time.FixedZone("UTC+8", 8*3600) },
+		"zone":      func(c *scheduler.Config) { c.Zone = time.Local },
 	} {
 		c := scheduler.Config{Name: "n", Store: new(memlock.Store), Jobs: []scheduler.Job{{Name: "a", Spec: "@daily", Func: nothing}}}
 		change(&c)

@@ -198,6 +198,8 @@ func TestBounds(t *testing.T) {
 		"redis: {journal_bytes: -2}":                "redis.journal_bytes: is -2, must be 0 or more",
 		"scheduler: {spread: 61s}":                  "scheduler.spread: is 1m1s, must be up to 1m",
 		"scheduler: {store_timeout: 301s}":          "scheduler.store_timeout: is 5m1s, must be up to 5m",
+		"scheduler: {store_timeout: 1ns}":           "scheduler.store_timeout: is 1ns, must be 10ms or more, or 0 for the default",
+		"scheduler: {store_timeout: 10ms}":          "",
 		"scheduler: {grace: 25h}":                   "scheduler.grace: is 25h0m0s, must be up to 24h",
 		"scheduler: {cancel_grace: 25h}":            "scheduler.cancel_grace: is 25h0m0s, must be up to 24h",
 		"scheduler: {concurrency: -2}":              "scheduler.concurrency: is -2, must be 1 or more, 0 for the default, -1 for no bound",

@@ -7,6 +7,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock/redislock"
 )
 
 // A user that may not read the keys of one job is refused only that job: the exit code reports it,
@@ -55,6 +56,23 @@ func TestDeniedJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	run("verify").want(t, exit.Failed, "BROKEN: ", "secret: NOT KNOWN ")
+}
+
+// A user that may read but not write cannot hold a lock: a call that would wait without end says so.
+func TestDeniedLock(t *testing.T) {
+	t.Parallel()
+	url := "redis://" + redisserver.Start(t).Addr()
+	admin := storeAt(t, url, func(*config.Config) {})
+	rules := append([]string{"on", ">pw"}, redislock.ReadRules("cronce")...)
+	if err := admin.Client.ACLSetUser(t.Context(), "reader", rules...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	config := file(t, "c.yaml", "redis: {username: reader, password_file: "+file(t, "password", "pw")+"}\n")
+	r := cronce(t, under(url, []string{"--config", config}, "echo ran")...)
+	r.want(t, exit.Refused, "the user has no permission")
+	if r.stdout != "" {
+		t.Error("the command ran")
+	}
 }
 
 // line returns the line of a text that begins with something.

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
@@ -113,6 +116,30 @@ func TestCodesOfTheStore(t *testing.T) {
 		}
 		if got := exit.Code(storeError(text), false); got != exit.WrongUsage {
 			t.Errorf("%s, before the command has started: %d", text, got)
+		}
+	}
+}
+
+// A login that a database refuses is a refusal, as one that a Redis refuses. A database without the
+// tables is not fit.
+func TestCodesOfDatabases(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{&pgconn.PgError{Code: "28P01"}, exit.Refused},
+		{&pgconn.PgError{Code: "28000"}, exit.Refused},
+		{&pgconn.PgError{Code: "3D000"}, exit.Refused},
+		{&pgconn.PgError{Code: "42P01"}, exit.Refused},
+		{&pgconn.PgError{Code: "57P03"}, exit.NotKnown},
+		{&mysql.MySQLError{Number: 1045}, exit.Refused},
+		{&mysql.MySQLError{Number: 1698}, exit.Refused},
+		{&mysql.MySQLError{Number: 1049}, exit.Refused},
+		{&mysql.MySQLError{Number: 1146}, exit.Refused},
+		{&mysql.MySQLError{Number: 1040}, exit.NotKnown},
+	} {
+		if got := exit.Code(exit.Doubt(fmt.Errorf("status: %w", c.err)), true); got != c.want {
+			t.Errorf("%v: %d, want %d", c.err, got, c.want)
 		}
 	}
 }

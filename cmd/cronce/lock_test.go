@@ -123,6 +123,39 @@ func TestLockHeld(t *testing.T) {
 	free(t, m)
 }
 
+// A store that refuses the user ends the wait for a lock, at the start and later: no repeat helps. The
+// command does not run.
+func TestLockRefused(t *testing.T) {
+	t.Parallel()
+	for name, flags := range map[string][]string{"waits": nil, "tries": {"--try"}, "waits a while": {"--wait", "1m"}, "asks for a tick": {"--once-per", "1h"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, url := newRedis(t)
+			m.RequireAuth("hunter2")
+			began := time.Now()
+			r := cronce(t, under(url, flags, "echo ran")...)
+			r.want(t, exit.Refused, "the server asks for a password, and none is configured")
+			if took := time.Since(began); took > 20*time.Second || strings.Contains(r.stderr, "still waiting") || r.stdout != "" {
+				t.Errorf("after %v: %s%s", took, r.stdout, r.stderr)
+			}
+		})
+	}
+	t.Run("while it waits", func(t *testing.T) {
+		t.Parallel()
+		m, url := newRedis(t)
+		hold(t, url)
+		done := make(chan result, 1)
+		go func() { done <- cronce(t, under(url, nil, "echo ran")...) }()
+		eventually(t, "a process waits", func() bool { return len(m.Keys()) == 2 })
+		m.RequireAuth("hunter2")
+		r := <-done
+		r.want(t, exit.Refused, "the server asks for a password, and none is configured")
+		if r.stdout != "" {
+			t.Error("the command ran")
+		}
+	})
+}
+
 // The command gets SIGTERM when the lock is lost, and is killed if it ignores that.
 func TestLockLost(t *testing.T) {
 	for name, script := range map[string]string{

@@ -179,7 +179,7 @@ func TestPauseUntil(t *testing.T) {
 	cronce(t, "resume", "job", "--redis", cl.url).want(t, exit.Fine, "job is not paused already")
 	cronce(t, "audit", "--redis", cl.url).want(t, exit.Fine, "ann@host  pause", "running", "paused until "+until, "gateway maintenance", "bob")
 	r := cronce(t, "audit", "--job", "job", "-o", "json", "--redis", cl.url)
-	r.want(t, exit.Fine, `"number": 3`, `"action": "resume"`, `"who": "bob"`, `"op": "one"`)
+	r.want(t, exit.Fine, `"number": 3`, `"after": "paused until `+until+`"`, `"action": "resume"`, `"who": "bob"`, `"op": "one"`)
 	if strings.Count(r.stdout, `"number"`) != 3 {
 		t.Errorf("the audit is %s", r.stdout)
 	}

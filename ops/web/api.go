@@ -72,6 +72,16 @@ func listOf(s *ops.Snapshot, items any, next string) list {
 	return list{Items: items, Next: next, AsOf: s.AsOf, LagMs: s.LagMs(), Known: s.Known()}
 }
 
+// apiUnknown answers a request that no route of the API serves.
+func (h *Handler) apiUnknown(w http.ResponseWriter, r *http.Request) {
+	if methods := h.allowed(r); methods != "" {
+		w.Header().Set("Allow", methods)
+		problem(w, r, http.StatusMethodNotAllowed, "method", fmt.Sprintf("the method %s is not allowed here: allowed are %s", clip(r.Method), methods))
+		return
+	}
+	problem(w, r, http.StatusNotFound, "not-found", "there is no such resource")
+}
+
 // only refuses parameters that a route does not accept.
 func only(serve http.HandlerFunc, known ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

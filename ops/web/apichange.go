@@ -3,9 +3,12 @@ package web
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
@@ -148,17 +151,82 @@ func bodyOf(r *http.Request) (body changeRequest, status int, fault string) {
 	err := d.Decode(&body)
 	if err == nil {
 		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("something follows the object")
+			err = errFollowed
 		}
 	}
 	if _, long := errors.AsType[*http.MaxBytesError](err); long {
 		return body, http.StatusRequestEntityTooLarge, "the body must have 64 KiB at most"
 	}
 	if err != nil {
-		return body, http.StatusBadRequest, "the body must be an object with reason, until and seen: " + clip(err.Error())
+		return body, http.StatusBadRequest, bodyFault(err)
 	}
 	if body.Seen != nil && *body.Seen < 0 {
 		return body, http.StatusBadRequest, "seen must be the number of a change"
 	}
 	return body, 0, ""
+}
+
+var errFollowed = errors.New("something follows the object")
+
+// bodyFault returns a sentence about a body that cannot be decoded, in words of JSON.
+func bodyFault(err error) string {
+	const must = "the body must be a JSON object"
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		given, _, _ := strings.Cut(e.Value, " ")
+		if e.Field == "" {
+			return must + ", and is " + article(given)
+		}
+		return fmt.Sprintf("%s is %s, must be %s", e.Field, article(e.Value), wanted(e.Type))
+	}
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Sprintf("%s: it is no JSON at byte %d", must, e.Offset)
+	}
+	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok { // package json has no type for it
+		return fmt.Sprintf("the field %s is not known: allowed are %s", clip(name), strings.Join(bodyFields(), ", "))
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return must + ", and is empty"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return must + ", and ends too early"
+	case errors.Is(err, errFollowed):
+		return must + ": " + err.Error()
+	}
+	return must + ", and could not be read"
+}
+
+// article returns the name of a JSON value with its article. Package json calls a number that does not
+// fit by its digits, too.
+func article(value string) string {
+	switch kind, digits, _ := strings.Cut(value, " "); {
+	case digits != "":
+		return "the number " + clip(digits)
+	case kind == "array" || kind == "object":
+		return "an " + kind
+	case kind == "bool":
+		return "true or false"
+	default:
+		return "a " + kind
+	}
+}
+
+// wanted returns the JSON value that a field of a Go type takes.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int64:
+		return "a whole number"
+	default:
+		return "a string"
+	}
+}
+
+// bodyFields returns the names of the fields of a body.
+func bodyFields() []string {
+	var names []string
+	for f := range reflect.TypeFor[changeRequest]().Fields() {
+		names = append(names, f.Tag.Get("json"))
+	}
+	return names
 }

@@ -48,6 +48,7 @@ type Handler struct {
 
 	refusals refusals
 
+	known *http.ServeMux // all routes without those for everything else
 	views *http.ServeMux // the pages that a stream follows, for a caller that is a viewer at least
 
 	overviews shared[overviewBody]
@@ -71,7 +72,7 @@ type route struct {
 
 // New makes the handler.
 func New(o Options) (*Handler, error) {
-	h := &Handler{o: o, views: http.NewServeMux(), roles: map[string]access.Role{}}
+	h := &Handler{o: o, known: http.NewServeMux(), views: http.NewServeMux(), roles: map[string]access.Role{}}
 	h.refusals = refusals{log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), lines: map[[2]string]refusedLine{}}
 	if h.o.Gate == nil {
 		h.o.Gate = access.NewGate(access.Options{Tokens: func() []access.Token { return nil }, Cookie: "cronce"})
@@ -93,6 +94,9 @@ func New(o Options) (*Handler, error) {
 			r.serve = packed(r.serve)
 		}
 		mux.Handle(r.pattern, h.guarded(r))
+		if strings.Contains(r.pattern, " ") {
+			h.known.HandleFunc(r.pattern, r.serve)
+		}
 	}
 	sameSite := http.NewCrossOriginProtection()
 	sameSite.SetDenyHandler(http.HandlerFunc(h.crossOrigin))
@@ -123,9 +127,7 @@ func (h *Handler) routes() []route {
 		{"GET /api/v1/runs", access.Viewer, false, only(h.apiRuns, "verdict", "node", "state", "from", "to", "limit", "after")},
 		{"GET /api/v1/nodes", access.Viewer, false, only(h.apiNodes)},
 		{"GET /api/v1/audit", access.Viewer, false, only(h.apiAudit, "job", "limit")},
-		{"/api/", access.Viewer, false, func(w http.ResponseWriter, r *http.Request) {
-			problem(w, r, http.StatusNotFound, "not-found", "there is no such resource")
-		}},
+		{"/api/", access.Viewer, false, h.apiUnknown},
 		{"GET /events", access.Viewer, false, packed(h.events)},
 
 		{"GET /{$}", access.Viewer, true, h.overview},
@@ -152,6 +154,18 @@ func (h *Handler) routes() []route {
 		all = append(all, route{"GET /metrics", access.Viewer, false, h.o.Metrics.ServeHTTP})
 	}
 	return all
+}
+
+// allowed returns the methods that a path has, for the header Allow. It returns "" for a path that
+// no route has.
+func (h *Handler) allowed(r *http.Request) string {
+	var methods []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		if _, pattern := h.known.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL}); pattern != "" {
+			methods = append(methods, method)
+		}
+	}
+	return strings.Join(methods, ", ")
 }
 
 type callerKey struct{}

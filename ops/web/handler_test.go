@@ -351,6 +351,31 @@ func TestParameters(t *testing.T) {
 	}
 }
 
+// A path of the API that has other methods names them, and one that has none does not exist.
+func TestMethods(t *testing.T) {
+	pl := newPlane(t, "")
+	for request, allow := range map[string]string{
+		"DELETE /api/v1/jobs":                  "GET, HEAD",
+		"POST /api/v1/status":                  "GET, HEAD",
+		"GET /api/v1/jobs/report/pause":        "POST",
+		"PUT /api/v1/jobs/report/runs":         "GET, HEAD, POST",
+		"POST /api/v1/jobs/report/ticks/x":     "GET, HEAD",
+		"PUT /api/v1/jobs/report/ticks/x/skip": "POST",
+		"PUT /api/v1/nothing":                  "",
+		"GET /api/":                            "",
+	} {
+		method, target, _ := strings.Cut(request, " ")
+		want, part := 405, "allowed are "+allow
+		if allow == "" {
+			want, part = 404, "no such resource"
+		}
+		w := pl.do(method, target, pl.tokens[access.Operator])
+		if w.Code != want || w.Header().Get("Allow") != allow || !strings.Contains(w.Body.String(), part) {
+			t.Errorf("%s: %d, Allow %q: %s", request, w.Code, w.Header().Get("Allow"), w.Body)
+		}
+	}
+}
+
 // A client that follows next gets each job once, even while jobs are removed, and each run once.
 func TestPages(t *testing.T) {
 	job := func(name string) *ops.Job { return &ops.Job{Name: name} }

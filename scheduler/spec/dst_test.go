@@ -181,6 +181,12 @@ func TestRemark(t *testing.T) {
 		{"0 * * * *", "America/New_York", "2026-11-01 01:00:00 -05:00", "second of two 01:00"},
 		{"0 * * * *", "America/New_York", "2026-11-01 02:00:00 -05:00", ""},
 
+		// One instant, which is fixed.
+		{"@at 2026-03-08T02:30", "America/New_York", "2026-03-08 03:00:00 -04:00", "02:30 does not exist on this day; runs at the end of the gap"},
+		{"@at 2026-11-01T01:30", "America/New_York", "2026-11-01 01:30:00 -04:00", "first of two 01:30; the second does not run"},
+		{"@at 2026-03-08T03:00", "America/New_York", "2026-03-08 03:00:00 -04:00", ""},
+		{"@at 2026-11-01T01:30:00-04:00", "America/New_York", "2026-11-01 01:30:00 -04:00", ""},
+
 		// Nothing to say.
 		{"0 * * * *", "UTC", "2026-11-01 02:00:00 +00:00", ""},
 		{"@every 1h", "America/New_York", "2026-11-01 01:00:00 -05:00", ""},

@@ -77,6 +77,7 @@ type limits struct {
 	every       int   // 0: keep all
 	weekdays    uint8 // excluded weekdays, Sunday as bit 0
 	days        []dayRange
+	remark      string // of an @at spec: the effect of daylight saving on its tick
 }
 
 // A dayRange is a range of days since 1970-01-01, including both ends.
@@ -116,9 +117,9 @@ func (s *Schedule) readLimits(words []string) *Error {
 		}
 		switch name {
 		case limitNotBefore:
-			l.from, fault = s.instant(name, value)
+			l.from, _, fault = s.instant(name, value)
 		case limitUntil:
-			l.until, fault = s.instant(name, value)
+			l.until, _, fault = s.instant(name, value)
 		case limitEvery:
 			fault = l.readEvery(value, given[limitNotBefore] != "")
 		default:
@@ -152,24 +153,27 @@ func (s *Schedule) parseAt(words, limited []string) *Error {
 	if len(limited) > 0 {
 		return &Error{Field: limitAt, Value: value, Reason: "is one tick, and takes no limits"}
 	}
-	at, fault := s.instant(limitAt, value)
+	at, local, fault := s.instant(limitAt, value)
 	if fault == nil {
 		s.every, s.limits = 1, &limits{from: at, until: at + 1}
+		if local != nil {
+			s.limits.remark = local.fixedRemark(at)
+		}
 	}
 	return fault
 }
 
 // instant reads an instant, in Unix seconds. Local times are read as in a fixed spec: a time that
 // the clock skips becomes the end of the gap, and of a time that it shows twice the first one
-// counts.
-func (s *Schedule) instant(name, value string) (int64, *Error) {
+// counts. For a local time it also returns the fixed spec.
+func (s *Schedule) instant(name, value string) (int64, *Schedule, *Error) {
 	fault := &Error{Field: name, Value: value,
 		Reason: "must be an instant with its offset (2027-03-28T00:30:00Z) or a local time (2027-03-28T02:30:00, 2027-03-28T02:30, 2027-03-28), " + dates}
 	if t, err := time.Parse(time.RFC3339, value); err == nil {
 		if year := t.UTC().Year(); year < firstYear || year > lastYear || t.Nanosecond() != 0 {
-			return 0, fault
+			return 0, nil, fault
 		}
-		return t.Unix(), nil
+		return t.Unix(), nil, nil
 	}
 	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly} {
 		t, err := time.Parse(layout, value)
@@ -178,15 +182,15 @@ func (s *Schedule) instant(name, value string) (int64, *Error) {
 		}
 		local := &Schedule{zone: s.zone}
 		if err := local.parseFields(strings.Fields(t.Format("5 4 15 2 1 ? 2006"))); err != nil {
-			return 0, fault
+			return 0, nil, fault
 		}
 		unix, ok := local.next(minUnix)
 		if !ok {
-			return 0, fault
+			return 0, nil, fault
 		}
-		return unix, nil
+		return unix, local, nil
 	}
-	return 0, fault
+	return 0, nil, fault
 }
 
 const dates = "a whole second from " + firstDate + " to " + lastDate

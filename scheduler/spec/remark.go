@@ -60,13 +60,25 @@ func quartzDays(words []string, given int) bool {
 // any other tick, and for an instant that is no tick.
 func (s *Schedule) Remark(tick time.Time) string {
 	unix := tick.Unix()
-	if at, ok := s.prev(unix); s.every > 0 || !ok || at != unix {
+	at, ok := s.prev(unix)
+	switch {
+	case !ok || at != unix:
 		return ""
+	case s.every > 0:
+		return s.limits.remarkAt()
 	}
 	if s.sets.fixed {
 		return s.fixedRemark(unix)
 	}
 	return s.elapsedRemark(unix)
+}
+
+// remarkAt returns the remark on the one tick of an @at spec, and "" for the limits of another one.
+func (l *limits) remarkAt() string {
+	if l == nil {
+		return ""
+	}
+	return l.remark
 }
 
 func (s *Schedule) fixedRemark(unix int64) string {

@@ -50,7 +50,7 @@ func (c *tickCase) fills(work int64) string {
 func (c *tickCase) repeated(judge *verify.Judge) string {
 	var run *series.Line
 	for i := range c.Journal.Lines {
-		if l := &c.Journal.Lines[i]; l.For == c.ms {
+		if l := &c.Journal.Lines[i]; l.For != 0 && l.For == c.ms { // zero: the line is of no backfill
 			run = l
 			c.evidence = append(c.evidence, i)
 		}

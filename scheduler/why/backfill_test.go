@@ -43,6 +43,8 @@ func TestExplainBackfill(t *testing.T) {
 			want: was + " A backfill gave its work to the run of 03:00:03.417Z (waiting)."},
 		"the tick of a run that did not begin": {lines: []series.Line{opened(), missed, request, waits, stopped}, tick: -300, state: why.Missed,
 			want: was + " A backfill gave its work to the run of 03:00:03.417Z (superseded)."},
+		"1970, which no run of a backfill names": {lines: []series.Line{opened(), missed, request, waits}, tick: -float64(at(0)) / 1000, state: why.NotATick,
+			want: "Not due: the job was opened at 2027-03-26 02:30:00Z, and has no ticks before. If it ran ticks before, the store has lost their records since: nodes then opened it again."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := why.Explain(why.Question{Tick: time.UnixMilli(at(tc.tick)), Audit: audit,

@@ -11,8 +11,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
+	"strings"
 	"syscall"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
@@ -57,10 +60,23 @@ func Code(err error, started bool) int {
 	return Failed
 }
 
-// RefusedByStore reports whether a store refused a request: the user has no right, or the store is
-// not fit for it.
+// RefusedByStore reports whether a store refused a request: it does not let the user in, the user has
+// no right, or the store is not fit for it.
 func RefusedByStore(err error) bool {
-	return redislock.Denied(err) || redislock.Unfit(err) || redis.HasErrorPrefix(err, "NOAUTH") || redis.HasErrorPrefix(err, "WRONGPASS") || errors.Is(err, lock.ErrUnfit)
+	return redislock.Denied(err) || redislock.Unfit(err) || redis.HasErrorPrefix(err, "NOAUTH") || redis.HasErrorPrefix(err, "WRONGPASS") || shutOut(err) || errors.Is(err, lock.ErrUnfit)
+}
+
+// shutOut reports whether a database refused the login of a user, has no database of that name, or
+// lacks the tables.
+func shutOut(err error) bool {
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return slices.Contains([]uint16{1045, 1049, 1146, 1698}, e.Number)
+	}
+	e, ok := errors.AsType[interface {
+		error
+		SQLState() string
+	}](err) // of PostgreSQL
+	return ok && (strings.HasPrefix(e.SQLState(), "28") || e.SQLState() == "3D000" || e.SQLState() == "42P01")
 }
 
 // unanswered reports whether an error leaves the state unknown: a store or a network did not

@@ -16,12 +16,14 @@ const (
 	probeTimeout = time.Second
 	printTimeout = time.Second // the longest wait for the last reason to be printed
 	reasons      = 16          // the number of reasons that wait for a pipe that is not read
+	mostRefusals = 3           // probes in a row that the store refuses; after fewer its password may be about to change
 )
 
 // reportDoubt prints the reason each time the store stops answering while the command waits for a
-// lock. The wait continues, possibly without end. After the returned function has returned, nothing
-// more is printed. The command does not wait for w, which may be a pipe that is not read.
-func (s lockStore) reportDoubt(ctx context.Context, w io.Writer, key string) (over func()) {
+// lock. The wait continues, possibly without end. If the store refuses the user, giveUp ends the wait:
+// a repeat is useless. After the returned function has returned, nothing more is printed. The command
+// does not wait for w, which may be a pipe that is not read.
+func (s lockStore) reportDoubt(ctx context.Context, w io.Writer, key string, giveUp context.CancelCauseFunc) (over func()) {
 	ctx, stop := context.WithCancel(ctx)
 	lines := delivery.New(reasons, 0, func(text string, _ int64) bool {
 		_, err := io.WriteString(w, text)
@@ -38,18 +40,26 @@ func (s lockStore) reportDoubt(ctx context.Context, w io.Writer, key string) (ov
 	go func() {
 		t := time.NewTicker(probeEvery)
 		defer t.Stop()
-		for reported := false; ; {
+		for reported, refusals := false, 0; ; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-t.C:
 			}
-			if err := s.unsure(ctx, key); err == nil {
-				reported = false
-			} else if !reported {
-				reported = true
+			err := s.unsure(ctx, key)
+			switch refused := err != nil && s.refuses(err); {
+			case !refused:
+				refusals = 0
+			case refusals+1 == mostRefusals:
+				giveUp(err)
+				return
+			default:
+				refusals++
+			}
+			if err != nil && !reported {
 				report(err)
 			}
+			reported = err != nil
 		}
 	}()
 	return func() {

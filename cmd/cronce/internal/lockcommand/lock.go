@@ -76,8 +76,8 @@ func Command() *cobra.Command {
 			config.TickEnv + " in the command's environment is the tick.\n\n" +
 			"Exit code: the code of the command, 128 + n if signal n ended it, 127 if there is no such command and 126\n" +
 			"if it cannot be run; 1 if the lock was lost, 2 for wrong usage, the code of --conflict-exit-code (3) if\n" +
-			"another owner held it for too long, 3 if the store is not fit for locks (see cronce doctor), 4 if the owner\n" +
-			"is not known. With --show no command runs: it prints the owners of the lock, and forced unlocks.\n\n" +
+			"another owner held it for too long, 3 if the store is not fit for locks (see cronce doctor) or refuses the user,\n" +
+			"4 if the owner is not known. With --show no command runs: it prints the owners of the lock, and forced unlocks.\n\n" +
 			"With --force-unlock --reason TEXT no command runs either: it reads the owners of the lock, and takes the lock\n" +
 			"from them; with --fence only from the one with that fence, which --show prints. An owner that is granted the\n" +
 			"lock meanwhile keeps it, even if the request arrives late. Use it for a holder that is gone or stuck: a live\n" +
@@ -221,8 +221,10 @@ func runLocked(cmd *cobra.Command, key string, argv []string, f lockFlags) error
 	if f.schedule != nil {
 		return s.runTick(ctx, cmd, key, argv, environ, f)
 	}
-	over := s.reportDoubt(ctx, cmd.ErrOrStderr(), key)
-	lease, err := s.lease(ctx, key, f)
+	waiting, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	over := s.reportDoubt(waiting, cmd.ErrOrStderr(), key, giveUp)
+	lease, err := s.lease(ctx, waiting, key, f)
 	over()
 	if err != nil {
 		return err
@@ -253,28 +255,31 @@ const mostHold = 24 * time.Hour
 const releaseTimeout = 5 * time.Second
 
 // lease acquires the lock, or returns the reason why it cannot. The bound of the wait begins after
-// the check of the store, so that the time to connect does not count. The lease's context ends with
-// ctx.
-func (s lockStore) lease(ctx context.Context, key string, f lockFlags) (*lock.Lease, error) {
+// the check of the store, so that the time to connect does not count. The wait ends with waiting, and
+// the lease's context with ctx.
+func (s lockStore) lease(ctx, waiting context.Context, key string, f lockFlags) (*lock.Lease, error) {
 	if err := s.fitForLocks(ctx); err != nil {
 		return nil, err
 	}
-	wait := ctx
+	wait := waiting
 	if f.wait > 0 {
 		var stop context.CancelFunc
-		wait, stop = context.WithTimeout(ctx, f.wait)
+		wait, stop = context.WithTimeout(waiting, f.wait)
 		defer stop()
 	}
 	locker := lock.New(s.Driver, lockNode())
-	acquire := locker.Acquire
-	if f.try {
-		acquire = locker.TryAcquire
+	o := lock.Options{TTL: f.ttl, Limit: f.limit(), Context: ctx, Note: f.note}
+	lease, err := locker.TryAcquire(wait, key, o) // returns a refusal, after which Acquire would wait
+	if err != nil && !f.try && !s.refuses(err) {
+		lease, err = locker.Acquire(wait, key, o)
 	}
-	lease, err := acquire(wait, key, lock.Options{TTL: f.ttl, Limit: f.limit(), Context: ctx, Note: f.note})
 	if err != nil { // releases a lease that may have been granted, before the process ends
 		undone, stop := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer stop()
 		_ = locker.Wait(undone)
+	}
+	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
+		return nil, context.Cause(waiting) // the store refuses this process
 	}
 	if held, ok := errors.AsType[*lock.HeldError](err); ok {
 		if ctx.Err() != nil {
@@ -291,14 +296,17 @@ func (s lockStore) lease(ctx context.Context, key string, f lockFlags) (*lock.Le
 // fitTime bounds the check of a store.
 const fitTime = 3 * time.Second
 
-// fitForLocks returns an error for a store that cannot keep locks. It ignores a store that does not
-// answer, because the wait for the lock covers that. Unlike lock.Open it does not record the layout
-// of the namespace, because this command uses no series.
+// fitForLocks returns an error for a store that cannot keep locks, or that refuses the user. It
+// ignores a store that does not answer, because the wait for the lock covers that. Unlike lock.Open
+// it does not record the layout of the namespace, because this command uses no series.
 func (s lockStore) fitForLocks(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, fitTime)
 	defer stop()
-	if err := s.check(ctx); errors.Is(err, lock.ErrUnfit) {
+	switch err := s.check(ctx); {
+	case errors.Is(err, lock.ErrUnfit):
 		return fmt.Errorf("%s: %w", s.Config.StoreName(), err)
+	case err != nil && s.refuses(err):
+		return s.Failed(err)
 	}
 	return nil
 }

@@ -1,0 +1,36 @@
+package command
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/strictyaml"
+)
+
+// allowedValues describe the values of a flag, by its type.
+var allowedValues = map[string]string{
+	"int": "a whole number", "int64": "a whole number", "bool": "true or false", "duration": "a duration with its unit, such as 90s or 1h30m",
+}
+
+// valueError explains the error of a flag whose value cannot be read. It names the flag, the value and
+// the allowed values. Other errors stay as they are.
+func valueError(cmd *cobra.Command, err error) error {
+	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err
+	}
+	flag := bad.GetFlag()
+	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+	if text := bad.Unwrap().Error(); strings.HasPrefix(text, "is ") { // of a flag of this program
+		return exit.Usagef("%s: --%s %s", path, flag.Name, text)
+	}
+	allowed, known := allowedValues[flag.Value.Type()]
+	if !known {
+		return err
+	}
+	return exit.Usagef("%s: --%s is %s, must be %s: %s", path, flag.Name, strictyaml.Quote(bad.GetValue()), allowed, flag.Usage)
+}
