@@ -179,6 +179,34 @@ func TestBroadcastMissed(t *testing.T) {
 	}
 }
 
+// A tick that waited for an earlier one starts on one node when that has ended, and on each other node when it asks next: within a second
+// and a quarter.
+func TestBroadcastAfterAWait(t *testing.T) {
+	for part := range 8 {
+		took := 75*time.Second + time.Duration(part)*130*time.Millisecond
+		bubbled := func(t *testing.T) {
+			begin := time.Now().Truncate(time.Minute)
+			c := broadcast(t, scheduler.Job{Overlap: scheduler.OverlapQueue, Lease: 20 * time.Second}, func(ctx context.Context, r *scheduler.Run) error {
+				if r.Tick.Equal(begin.Add(time.Minute)) {
+					return takes(took)(ctx, r)
+				}
+				return nil
+			})
+			time.Sleep(2*time.Minute + 50*time.Second)
+			c.end()
+			if on := c.on(begin.Add(2 * time.Minute)); len(on) != 3 {
+				t.Errorf("the tick that waited ran on %v", on)
+			}
+			for i, r := range c.runs {
+				if late := c.starts[i].Sub(begin.Add(time.Minute + took)); r.Tick.Equal(begin.Add(2*time.Minute)) && late > 1300*time.Millisecond {
+					t.Errorf("%s started on %s %v after the end of the run that it waited for", r.ID, r.Node, late)
+				}
+			}
+		}
+		t.Run(took.String(), func(t *testing.T) { bubble(t, bubbled) })
+	}
+}
+
 // The list of nodes is read for a manual run, too: it expects no node that has stopped since the last heartbeat.
 func TestBroadcastByHand(t *testing.T) {
 	bubble(t, func(t *testing.T) {

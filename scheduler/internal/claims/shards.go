@@ -143,7 +143,7 @@ const firstPause = 100 * time.Millisecond
 var waves = wait.Backoff{First: 25 * time.Millisecond, Longest: time.Second}
 
 // watchShards claims further shards of an open sheet: soon while some may start, and otherwise when the
-// first lease of another node is over.
+// first lease of another node is over. If the tick waited for an earlier one, it claims them at once when it hears that the sheet is open.
 func (c *Claims) watchShards(p *Pending, a *series.Answer, now int64) {
 	r := run{p.e, a.Number}
 	if a.State != series.RunOpen || c.leaves(p.e) {
@@ -153,6 +153,8 @@ func (c *Claims) watchShards(p *Pending, a *series.Answer, now int64) {
 	next := &Pending{e: r.e, job: r.e.Job, tick: r.tick, after: r.tick - 1, from: a.Fence, purpose: forProbe, free: a.Free, of: a.Of}
 	at := now + time.Second.Milliseconds()
 	switch {
+	case p.from != 0 && p.from != a.Fence: // another node has opened the sheet since, and the answer does not say which shards may start
+		at = now
 	case a.Free > 0 && p.from == 0:
 		at = now + firstPause.Milliseconds()
 	case a.Free > 0:
