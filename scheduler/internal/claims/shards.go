@@ -143,7 +143,7 @@ const firstPause = 100 * time.Millisecond
 var waves = wait.Backoff{First: 25 * time.Millisecond, Longest: time.Second}
 
 // watchShards claims further shards of an open sheet: soon while some may start, and otherwise when the
-// first lease of another node is over. If the tick waited for an earlier one, it claims them at once when it hears that the sheet is open.
+// first lease of another node is over. If the tick waited for an earlier one, it claims them at once when an answer says that the sheet is open.
 func (c *Claims) watchShards(p *Pending, a *series.Answer, now int64) {
 	r := run{p.e, a.Number}
 	if a.State != series.RunOpen || c.leaves(p.e) {
