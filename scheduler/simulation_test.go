@@ -60,6 +60,8 @@ type simulation struct {
 	release []scheduler.Job          // of the latest deploy
 	read    map[string]series.Series // what an operator has read of a job, lately or not
 	changes int
+
+	described map[string]bool // jobs whose journal is in the history, because it is not sound
 }
 
 func newSimulation(t testing.TB, seed uint64, open func(*world) store) *simulation {
@@ -73,6 +75,7 @@ func newSimulation(t testing.TB, seed uint64, open func(*world) store) *simulati
 		}
 	}
 	s.control, s.read = ops.NewController(s.store), map[string]series.Series{}
+	s.described = map[string]bool{}
 	s.release = slices.Clone(s.jobs)
 	s.mixed = true
 	s.strikes = s.act
@@ -275,8 +278,24 @@ func (s *simulation) judge(key string) (*verify.Judge, why.Question) {
 			continue // one node opened the series anew, and another, with another spec, claims before it notices
 		}
 		s.t.Errorf("journal of %s at %v: %v", key, time.Now().UTC(), v)
+		s.describe(&q.Journal, v)
 	}
 	return judge, q
+}
+
+// describe adds the uses of specs, and the lines around the first violation in a journal, to the history.
+func (s *simulation) describe(j *series.Journal, v verify.Violation) {
+	if s.described[j.Key] {
+		return
+	}
+	s.described[j.Key] = true
+	for _, u := range j.Revisions {
+		s.note("%s: %s from %v, first seen %v, last %v on %s", j.Key, u.Spec, at(u.Since), at(u.First), at(u.Last), u.Node)
+	}
+	i := slices.IndexFunc(j.Lines, func(l series.Line) bool { return l.To >= v.Tick.UnixMilli() })
+	for _, l := range j.Lines[max(0, i-4):min(len(j.Lines), i+4)] {
+		s.note("%s: %v to %v, decided %v by %s: %s %s, between %q, revision %s", j.Key, at(l.From), at(l.To), at(l.At), l.Node, l.Verdict, l.Reason, l.Between, l.Revision)
+	}
 }
 
 // overdueFor is how long a tick may be overdue at the end, because some nodes have slots for two runs only.
