@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -180,6 +181,53 @@ func TestEmptyOutputOfALaterAttempt(t *testing.T) {
 			if o, err := store.Output(t.Context(), "a", tick.UnixMilli()); err != nil || o.Fence == 0 || o.Text != want {
 				t.Errorf("the output is %+v, %v, want %q", o, err, want)
 			}
+		}
+	})
+}
+
+// The output of a shard says whether the shard failed. An empty output of a later attempt of a shard
+// is not sent, since it would replace the output of another shard.
+func TestOutputsOfShards(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var kept []string
+		store := &keeper{memlock.New(memlock.Options{}), func(_ context.Context, o series.Output) error {
+			mu.Lock()
+			defer mu.Unlock()
+			kept = append(kept, fmt.Sprintf("%q failed: %v", o.Text, o.Failed))
+			return nil
+		}}
+		var tick time.Time
+		again := false
+		job := scheduler.Job{Name: "a", Shards: 3, Func: func(ctx context.Context, r *scheduler.Run) error {
+			mu.Lock()
+			if tick.IsZero() {
+				tick = r.Tick
+			}
+			first, later := r.Tick.Equal(tick), r.Attempt > 1
+			again = again || first && later
+			mu.Unlock()
+			switch {
+			case !first:
+			case later:
+				r.KeepOutput("")
+			case r.Shard == 0:
+				r.KeepOutput("fine")
+			case r.Shard == 1:
+				r.KeepOutput("broken")
+				return errors.New("no")
+			default:
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}}
+		for range 2 {
+			runFor(t, 1100*time.Millisecond, store, job)
+		}
+		slices.Sort(kept)
+		if want := []string{`"broken" failed: true`, `"fine" failed: false`}; !again || !slices.Equal(kept, want) {
+			t.Errorf("a second attempt: %v, kept %q, want %q", again, kept, want)
 		}
 	})
 }

@@ -47,6 +47,17 @@ func TestImport(t *testing.T) {
 	}
 }
 
+// The flag decides whether a crontab has a column for users, also against its heading.
+func TestImportWithoutUsers(t *testing.T) {
+	tab := file(t, "tab", "# m h dom mon dow user\tcommand\n0 3 * * * root true\n")
+	for flag, user := range map[string]bool{"--system=false": false, "--system": true} {
+		r := cronce(t, "import", "crontab", tab, "--zone", "UTC", flag)
+		if r.code != exit.Fine || strings.Contains(r.stdout, `shell: "root true"`) == user {
+			t.Errorf("%s: %d %s\n%s", flag, r.code, r.stderr, r.stdout)
+		}
+	}
+}
+
 // An import runs nothing of its input.
 func TestImportRunsNothing(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "ran")

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cronce/cronce/jobs/exec"
 )
@@ -91,6 +93,45 @@ func TestWardenKilled(t *testing.T) {
 	if err := run(t, t.Context(), r, sh("true")); err != nil {
 		t.Error(err)
 	}
+}
+
+// A Runner starts the next warden a second after the start of one that died at once, so that a
+// program that cannot be a warden does not keep the machine busy.
+func TestWardenThatCannotStart(t *testing.T) {
+	began := time.Now()
+	log := &deaths{at: make(chan time.Time, 2)}
+	r, err := exec.New(exec.Config{Warden: []string{"-test.list=nothing"}, Logger: slog.New(log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	<-log.at
+	if after := (<-log.at).Sub(began); after < time.Second {
+		t.Errorf("two wardens have died after %v", after)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// deaths is a log that passes on when wardens died.
+type deaths struct {
+	slog.Handler
+	at chan time.Time
+}
+
+func (d *deaths) Enabled(context.Context, slog.Level) bool { return true }
+
+func (d *deaths) Handle(_ context.Context, r slog.Record) error {
+	select {
+	case d.at <- r.Time:
+	default:
+	}
+	return nil
 }
 
 // A command has only its own descriptors, no signal blocked or ignored, and a session of its own.

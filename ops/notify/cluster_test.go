@@ -218,6 +218,29 @@ func (s *silentLocks) Release(ctx context.Context, h driver.LeaseRef) error {
 	return s.Driver.Release(ctx, h)
 }
 
+// slowLocks are the locks of a store that answers after two seconds, however long the caller waits.
+type slowLocks struct {
+	driver.Driver
+	granted, released atomic.Int32
+}
+
+func (s *slowLocks) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	time.Sleep(2 * time.Second)
+	g, err := s.Driver.Acquire(context.WithoutCancel(ctx), a)
+	if err == nil {
+		s.granted.Add(1)
+	}
+	return g, err
+}
+
+func (s *slowLocks) Release(ctx context.Context, h driver.LeaseRef) error {
+	err := s.Driver.Release(ctx, h)
+	if err == nil {
+		s.released.Add(1)
+	}
+	return err
+}
+
 // A replica is a plane of a cluster.
 type replica struct {
 	*Notifier

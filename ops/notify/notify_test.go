@@ -50,6 +50,20 @@ func TestTwoReplicas(t *testing.T) {
 	})
 }
 
+// A replica that is stopped while it asks for the lock waits for the answer, and gives the lock back
+// before it ends: the other replica need not wait for the TTL.
+func TestStoppedWhileItAsks(t *testing.T) {
+	bubble(t, func(t *testing.T, s *cluster) {
+		locks := &slowLocks{Driver: s.Store}
+		a := s.replica(t, lock.New(locks, "a"), &receiver{}, nil)
+		time.Sleep(settleTime + time.Second)
+		a.stop()
+		if granted, released := locks.granted.Load(), locks.released.Load(); granted != 1 || released != 1 {
+			t.Errorf("the lock was granted %d times, and released %d times", granted, released)
+		}
+	})
+}
+
 // While the store is silent, each replica reports it, with one key.
 func TestSilentStore(t *testing.T) {
 	bubble(t, func(t *testing.T, s *cluster) {

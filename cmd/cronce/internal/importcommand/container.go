@@ -1,6 +1,7 @@
 package importcommand
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -36,10 +37,9 @@ func (j *job) container(template any) {
 		return
 	}
 	j.dir = text(c, "workingDir")
-	for _, at := range []any{pod, c} { // the settings of the container win
-		if user := text(at, "securityContext", "runAsUser"); user != "" {
-			j.user, j.group = user, text(at, "securityContext", "runAsGroup")
-		}
+	for _, at := range []any{c, pod} { // each setting of the container wins, for itself
+		j.user = cmp.Or(j.user, text(at, "securityContext", "runAsUser"))
+		j.group = cmp.Or(j.group, text(at, "securityContext", "runAsGroup"))
 	}
 	j.policies(template, pod)
 	if len(list(pod, "volumes")) > 0 || len(list(c, "volumeMounts")) > 0 {

@@ -80,6 +80,43 @@ func TestCommandsOfContainers(t *testing.T) {
 	}
 }
 
+// A container has the user and the group of its Pod where it names none of its own.
+func TestUsersOfContainers(t *testing.T) {
+	for _, c := range []struct{ pod, container, want string }{
+		{"{runAsUser: 1, runAsGroup: 2}", "{}", "1:2"},
+		{"{}", "{runAsUser: 12345}", "12345:"},
+		{"{runAsUser: 1}", "{runAsUser: 12345, runAsGroup: 3}", "12345:3"},
+		{"{runAsUser: 1, runAsGroup: 2}", "{runAsUser: 12345}", "12345:2"},
+		{"{runAsUser: 1, runAsGroup: 2}", "{runAsGroup: 3}", "1:3"},
+		{"{runAsGroup: 2}", "{}", ":2"},
+		{"{}", "{}", ":"},
+	} {
+		text := "kind: CronJob\nmetadata: {name: a}\nspec: {schedule: '0 3 * * *', jobTemplate: {spec: {template: {spec: {securityContext: " + c.pod +
+			", containers: [{name: main, command: [id], securityContext: " + c.container + "}]}}}}}\n"
+		r, err := readK8s("c.yaml", []byte(text), k8sOptions{zone: "UTC", imageIsHere: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j := r.jobs[0]; j.reason != "" || j.user+":"+j.group != c.want {
+			t.Errorf("the Pod has %s, the container %s: %s:%s %s, want %s", c.pod, c.container, j.user, j.group, j.reason, c.want)
+		}
+	}
+}
+
+// A number of seconds is whole and positive. A configuration has no deadline of zero.
+func TestSecondsOfCronJobs(t *testing.T) {
+	for value, imported := range map[string]bool{"1": true, "60": true, "0": false, "-1": false, "1.5": false, "3000000000": false} {
+		text := "kind: CronJob\nmetadata: {name: a}\nspec: {schedule: '0 3 * * *', startingDeadlineSeconds: " + value + "}\n"
+		r, err := readK8s("c.yaml", []byte(text), k8sOptions{zone: "UTC"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j := r.jobs[0]; (j.reason == "") != imported || !imported && !strings.HasPrefix(j.reason, "startingDeadlineSeconds is "+`"`+value) {
+			t.Errorf("%s seconds: %q", value, j.reason)
+		}
+	}
+}
+
 func TestJSON(t *testing.T) {
 	const list = `{"kind": "CronJobList", "items": [{"kind": "CronJob", "metadata": {"name": "a"},
 		"spec": {"schedule": "0 3 * * *", "suspend": false, "startingDeadlineSeconds": 60}}]}`

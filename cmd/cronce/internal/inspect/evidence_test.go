@@ -76,3 +76,16 @@ func TestLate(t *testing.T) {
 		}
 	}
 }
+
+// The reason for which a line cannot be read is a remark, as of each other line.
+func TestUnreadableLine(t *testing.T) {
+	var b strings.Builder
+	lines := []shownLine{{Line: &series.Line{Verdict: series.VerdictUnreadable, Error: "no verdict"}}, {Line: &series.Line{Verdict: series.VerdictRan, To: 1000, At: 3000, Outcome: "ok", Fence: 12}}}
+	if err := printLines(&b, lines); err != nil {
+		t.Fatal(err)
+	}
+	shown := strings.Split(b.String(), "\n")
+	if at := strings.Index(shown[0], "REMARK"); strings.Index(shown[1], "no verdict") != at || !strings.HasPrefix(shown[2][at:], "ok") {
+		t.Errorf("\n%s", b.String())
+	}
+}
