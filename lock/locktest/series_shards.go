@@ -19,7 +19,8 @@ var shardTests = []test{
 	{"a shard whose node died is taken over with a higher fence, or is lost", shardDead},
 	{"a shard that was given back runs again, and an unstarted one has the attempt before it", shardGivenBack},
 	{"a free shard starts in the window of its opening, to the millisecond", shardWindow},
-	{"an older number with free shards is offered first", shardOrphan},
+	{"an older number with free shards, of which none runs, is offered first", shardOrphan},
+	{"a number that is due while a shard runs is judged by its overlap, although others may start", shardOverlap},
 	{"a waiting number is opened after the sum", shardWaiting},
 	{"a waiting number is opened by the claim that settles the shards before it", shardWaitingSettled},
 	{"the shards of a replaced number do not run again", shardReplaced},
@@ -319,6 +320,7 @@ func shardOrphan(s *stand) {
 	s.env.Wait(5 * time.Millisecond)
 	newer := s.divide(2, 2, 0, 1)
 	newer.Number, newer.After = s.look().Now, older.Number
+	s.ended(one, series.RunGivenBack)
 	s.unchanged(func() {
 		for _, overlap := range []series.Overlap{series.OverlapSkip, series.OverlapQueue, series.OverlapReplace} {
 			newer.Overlap = overlap
@@ -326,20 +328,31 @@ func shardOrphan(s *stand) {
 			equal(s, "the number", a.Number, older.Number)
 			equal(s, "the fence", a.Fence, opening.Fence)
 			equal(s, "shards", a.Of, 2)
-			equal(s, "free ones", a.Free, 1)
+			equal(s, "free ones", a.Free, 2)
 		}
 	})
 	newer.Overlap = series.OverlapSkip
-	_, two := s.takesOne(s.divide(1, 2, 0, 1))
-	s.ended(two, series.RunGivenBack)
-	equal(s, "free ones", s.claimed(newer, series.KindOrphan).Free, 1)
-	_, two = s.takesOne(s.divide(1, 2, 0, 1))
+	_, two := s.takesOne(s.divide(1, 2, 1))
 	s.claimed(newer, series.KindSkipped)
+	_, one = s.takesOne(s.divide(1, 2, 0))
 	s.ended(one, series.RunDone)
 	s.ended(two, series.RunDone)
 	s.env.Wait(5 * time.Millisecond)
 	c := s.ask(s.look().Now, newer.Number)
 	s.granted(c)
+}
+
+func shardOverlap(s *stand) {
+	s.open()
+	older := s.divide(1, 2, 0)
+	_, one := s.takesOne(older)
+	s.env.Wait(5 * time.Millisecond)
+	newer := s.divide(2, 2, 0, 1)
+	newer.Number, newer.After, newer.Overlap = s.look().Now, older.Number, series.OverlapReplace
+	s.claimed(newer, series.KindWaiting)
+	equal(s, "shards that may start", s.claimed(s.divide(1, 2, 1), series.KindPassed).Free, 0)
+	s.summed(s.ended(one, series.RunDone).Sum, series.Sum{Number: older.Number, Outcome: series.OutcomeFailed, Shards: 2, OK: 1, Missed: 1})
+	equal(s, "the run that waited", len(s.look().Runs), 1)
 }
 
 // behindShards opens due(1) with two shards, and returns them, and the takeover of a number that waits for their ends.

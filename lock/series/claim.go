@@ -141,9 +141,10 @@ func (s *State) blocker(r *Run, c *Claim, ms int64) *Run {
 
 // sweep settles runs that are over and may not run again, and returns a run that may. A run that
 // may run again, but only after the end of an alive run, is left as it is: the claim is judged by
-// the alive run. So is a manual run that has not started, and a run of a backfill, because a number of
-// the spec goes first. The sheet is swept before all runs: once no shard of the sharded run may start any more,
-// no waiting number waits for that run, wherever the number stands.
+// the alive run. So are a sharded run while one of its shards runs, whether others may start or not, a manual
+// run that has not started, and a run of a backfill, because a number of the spec goes first. The sheet is swept
+// before all runs: once no shard of the sharded run may start any more, no waiting number waits for that run,
+// wherever the number stands.
 func (s *State) sweep(ms int64, c *Claim, w Writer) (orphan *Run, settled []Settled, sum *Sum) {
 	if r := s.sharded(); r != nil {
 		sum = s.sweepSheet(ms, c, r, w)
@@ -152,7 +153,7 @@ func (s *State) sweep(ms int64, c *Claim, w Writer) (orphan *Run, settled []Sett
 		r := &s.Runs[i]
 		switch {
 		case s.sheetOf(r):
-			if s.startableShards(ms, c, r) > 0 {
+			if !s.leased(ms) && s.startableShards(ms, c, r) > 0 {
 				return r, settled, nil
 			}
 		case !s.over(r, ms):

@@ -212,15 +212,16 @@ end
 
 -- sweep settles runs that are over and may not run again, and returns a run that may. A run that
 -- may run again, but only after the end of an alive run, is left as it is: the claim is judged by
--- the alive run. So is a manual run that has not started, and a run of a backfill, because a number of
--- the spec goes first. The sheet is swept before all: a waiting number, wherever it stands, waits for its
--- run no longer if no shard of that may start any more.
+-- the alive run. So are a sharded run while one of its shards runs, whether others may start or not, a
+-- manual run that has not started, and a run of a backfill, because a number of the spec goes first. The
+-- sheet is swept before all: a waiting number, wherever it stands, waits for its run no longer if no shard
+-- of that may start any more.
 local function sweep(s, c)
   local divided = unsettled(s)
   if divided then sheets().sweep(s, divided, c) end
   for _, r in ipairs(runs(s)) do
     if sharded(r) then
-      if sheets().survey(s, r, c).free > 0 then return r end
+      if not sheets().leased(s, r) and sheets().survey(s, r, c).free > 0 then return r end
     elseif over(s, r) then
       if bars(s, r) or not mayrun(r, c) then
         settle(s, r)
