@@ -46,7 +46,9 @@ func TestCancelRefused(t *testing.T) {
 	cl := newCluster(t, 5, 0)
 	cronce(t, "cancel", "--reason", "it hangs").want(t, exit.WrongUsage, "got 0 arguments, want the id of one run, or the name of one job")
 	cronce(t, "cancel", "job").want(t, exit.WrongUsage, "--reason is missing")
-	cronce(t, "cancel", "job", "--reason", "no").want(t, exit.WrongUsage, "reason", "3 to 500 characters")
+	for _, command := range []string{"cancel", "pause", "resume", "retire", "skip"} {
+		cronce(t, command, "job", "--reason", "no").want(t, exit.WrongUsage, "cronce: "+command+`: --reason is "no", must be 3 to 500 characters of printable UTF-8`)
+	}
 	cronce(t, "cancel", "job", "--reason", "it hangs", "--wait", "-1s").want(t, exit.WrongUsage, "--wait is -1s, must be 0 to 24h")
 	cronce(t, "cancel", "job", "--reason", "it hangs", "--wait", "2562047h47m16s").want(t, exit.WrongUsage, "must be 0 to 24h")
 	cronce(t, "cancel", "job", "--reason", "it hangs", "--redis", cl.url).want(t, exit.Refused, "job has no run that has not ended")

@@ -70,7 +70,7 @@ func (f *cancelFlags) cancel(cmd *cobra.Command, name string) error {
 	c := f.request(series.ActionCancel)
 	c.Seen, c.Number = series.AnySeen, 1 // the number is read below
 	if err := c.Check(); err != nil {
-		return exit.Usagef("cancel: %w", err)
+		return invalid(cmd, err)
 	}
 	return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error {
 		job, number, err := f.named(name, s.Config.Namespace)
