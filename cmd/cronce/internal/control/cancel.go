@@ -110,6 +110,8 @@ func (f *cancelFlags) named(name, namespace string) (job string, number int64, e
 	job, tick, named := command.ParseRun(name, namespace)
 	if named {
 		number = tick.UnixMilli()
+	} else if _, at, has := strings.Cut(name, "@"); has { // the name of no job has an @
+		return "", 0, exit.Usagef("cancel: the tick of %s is %s, must be RFC 3339 (2026-03-29T01:00:00Z), as cronce runs --alive -o name prints it", strictyaml.Quote(name), strictyaml.Quote(at))
 	}
 	op, _ := readOp(f.op)
 	switch {
