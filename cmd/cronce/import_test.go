@@ -27,6 +27,7 @@ func TestImport(t *testing.T) {
 		{[]string{"crontab", file(t, "comments", "# 0 3 * * * true\n\nPATH=/bin\n")}, exit.WrongUsage, "comments has no jobs"},
 		{[]string{"k8s", file(t, "list", "kind: List\nitems: []\n")}, exit.WrongUsage, "list has no jobs"},
 		{[]string{"k8s", file(t, "no", "kind: [\n")}, exit.WrongUsage, "no:"},
+		{[]string{"k8s", file(t, "two", `{"kind":"Pod"} {"kind":"Job"}`)}, exit.Failed, "0 imported, 2 not"},
 		{[]string{"crontab", filepath.Join(t.TempDir(), "absent")}, exit.WrongUsage, "no such file"},
 		{[]string{"crontab", "x", "--zone", "Mars"}, exit.WrongUsage, "--zone"},
 		{[]string{"crontab"}, exit.WrongUsage, "want one file"},
