@@ -55,7 +55,7 @@ func documents(name string, data []byte) (objects []object, err error) {
 			if err := d.Decode(&tree); errors.Is(err, io.EOF) {
 				return objects, nil
 			} else if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
+				return nil, fmt.Errorf("%s: is not valid JSON: %w", name, err)
 			}
 			objects = append(objects, inList(object{name, tree})...)
 		}
@@ -144,6 +144,9 @@ func cronJob(o object, opt k8sOptions) job {
 	}
 	s := get(o.tree, "spec")
 	switch {
+	case kind == "":
+		j.refuse("has no kind, must be a CronJob")
+		return j
 	case kind != "CronJob":
 		j.refuse("is a %q, must be a CronJob", kind)
 		return j
