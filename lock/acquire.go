@@ -272,6 +272,9 @@ func (l *Locker) undo(ctx context.Context, a driver.Acquisition) {
 // The context of f ends with the lease and with ctx, and with Options.Context if that is set. Do
 // returns f's error, joined with the error of the release.
 func (l *Locker) Do(ctx context.Context, key string, o Options, f func(ctx context.Context, lease *Lease) error) error {
+	if f == nil {
+		return driver.Refuse("function", "nil", "a function")
+	}
 	given := o.Context != nil
 	if !given {
 		o.Context = ctx

@@ -240,6 +240,17 @@ func TestDoReleases(t *testing.T) {
 	})
 }
 
+// Without a function Do acquires no key.
+func TestDoWithoutAFunction(t *testing.T) {
+	l := lock.New(&memlock.Store{}, "a")
+	held := acquire(t, l, "k", lock.Options{})
+	err := l.Do(t.Context(), "k", lock.Options{}, nil)
+	if bad, ok := errors.AsType[*lock.ArgumentError](err); !ok || bad.Argument != "function" {
+		t.Errorf("Do returned %v, want an error about its function", err)
+	}
+	wantErr(t, "release", held.Release(t.Context()), nil)
+}
+
 func ExampleLocker_Do() {
 	locker := lock.New(&memlock.Store{}, "pod-1") // in a program by lock.Open
 	err := locker.Do(context.Background(), "report", lock.Options{}, func(ctx context.Context, lease *lock.Lease) error {

@@ -15,9 +15,12 @@ const openTime = 10 * time.Second
 // Open returns a Locker on a store that is fit for use; see [New] for node. If the store is a
 // [driver.StoreChecker], Open checks it once, until ctx ends or for 10 seconds; otherwise Open
 // sends no request. The risks do not keep the store from use: log them. An error that is [ErrUnfit]
-// refuses the store, and names the change that it needs; an *ArgumentError refuses node; any other
+// refuses the store, and names the change that it needs; an *ArgumentError refuses a nil store, or node; any other
 // error is doubt, in which case Open may be called again. Open starts no goroutine.
 func Open(ctx context.Context, d driver.Driver, node string) (*Locker, []driver.Risk, error) {
+	if d == nil {
+		return nil, nil, driver.Refuse("store", "nil", "a store")
+	}
 	if err := driver.CheckNode(node); err != nil {
 		return nil, nil, err
 	}
@@ -39,7 +42,11 @@ func Open(ctx context.Context, d driver.Driver, node string) (*Locker, []driver.
 // for programs that have checked the store themselves. Node names this process in the store, for
 // readers of a key's holder; empty means a random name. Lockers with the same name exclude each
 // other all the same: every Locker adds random bits of its own.
+// New panics if the store is nil.
 func New(d driver.Driver, node string) *Locker {
+	if d == nil {
+		panic("lock: New: the store is nil, must be a store")
+	}
 	l := &Locker{driver: d, owners: renew.OwnersOf(node)}
 	l.storeEvents.start = time.Now()
 	_, l.shares = d.(driver.Sharer)

@@ -47,6 +47,7 @@ func TestOpen(t *testing.T) {
 		"a store that is not fit":    {store: &judged{Store: new(memlock.Store), err: fmt.Errorf("evicts: %w", lock.ErrUnfit)}, err: lock.ErrUnfit},
 		"doubt":                      {store: &judged{Store: new(memlock.Store), err: down}, err: down},
 		"a store that hangs":         {store: &judged{Store: new(memlock.Store), hangs: true}, err: context.DeadlineExceeded},
+		"no store":                   {bad: true},
 		"a node of 100 bytes":        {store: new(memlock.Store), node: strings.Repeat("n", 100)},
 		"a node of 101 bytes":        {store: new(memlock.Store), node: strings.Repeat("n", 101), bad: true},
 		"a node that does not print": {store: new(memlock.Store), node: "a\n", bad: true},
@@ -73,6 +74,17 @@ func TestOpen(t *testing.T) {
 	if got := risk.String(); got != "s1: persistence: it forgets: set appendonly yes" {
 		t.Errorf("a risk is shown as %s", got)
 	}
+}
+
+// A Locker without a store is refused where it is made, and not at its first request.
+func TestNewWithoutAStore(t *testing.T) {
+	defer func() {
+		if r := recover(); r != "lock: New: the store is nil, must be a store" {
+			t.Errorf("New panicked with %v", r)
+		}
+	}()
+	lock.New(nil, "a")
+	t.Error("New returned")
 }
 
 // A program opens its Locker on a store that was asked whether it is fit.

@@ -91,6 +91,9 @@ func TestDrainIgnored(t *testing.T) {
 			t.Errorf("the drain took %v, want the grace of 20s and 5s more", took)
 		}
 		c.wantLogged(1, "run ignores its context", "node", n.ID(), "cause", scheduler.ErrDrained.Error())
+		if s := n.Stats(); s.Runs != 1 || s.IgnoringContext != 1 {
+			t.Errorf("after the drain %d runs are alive and %d ignore their contexts, want 1 and 1", s.Runs, s.IgnoringContext)
+		}
 		c.pass(time.Minute)
 		c.wantTally("a", "ran ok 1")
 	})

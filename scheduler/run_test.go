@@ -120,6 +120,26 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
+// The end of a run has the cause of its context once, also if the function returned that cause.
+func TestCauseOnce(t *testing.T) {
+	for text, fail := range map[string]func(ctx context.Context) error{
+		"scheduler: the job's timeout is over":                             context.Cause,
+		"a: scheduler: the job's timeout is over":                          func(ctx context.Context) error { return fmt.Errorf("a: %w", context.Cause(ctx)) },
+		"context deadline exceeded (scheduler: the job's timeout is over)": func(ctx context.Context) error { return ctx.Err() },
+	} {
+		t.Run(text, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@hourly", Timeout: time.Second, Func: func(ctx context.Context, _ *scheduler.Run) error {
+					<-ctx.Done()
+					return fail(ctx)
+				}})
+				c.pass(time.Hour + 2*time.Second)
+				c.wantLogged(1, "run finished", "outcome", "timeout", "err", text)
+			})
+		})
+	}
+}
+
 // A function that ignores its timeout is named in the log after the grace.
 func TestTimeoutIgnored(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -46,10 +46,15 @@ func TestCancelRefused(t *testing.T) {
 	cl := newCluster(t, 5, 0)
 	cronce(t, "cancel", "--reason", "it hangs").want(t, exit.WrongUsage, "got 0 arguments, want the id of one run, or the name of one job")
 	cronce(t, "cancel", "job").want(t, exit.WrongUsage, "--reason is missing")
-	cronce(t, "cancel", "job", "--reason", "no").want(t, exit.WrongUsage, "reason", "3 to 500 characters")
+	for _, command := range []string{"cancel", "pause", "resume", "retire", "skip"} {
+		cronce(t, command, "job", "--reason", "no").want(t, exit.WrongUsage, "cronce: "+command+`: --reason is "no", must be 3 to 500 characters of printable UTF-8`)
+	}
 	cronce(t, "cancel", "job", "--reason", "it hangs", "--wait", "-1s").want(t, exit.WrongUsage, "--wait is -1s, must be 0 to 24h")
 	cronce(t, "cancel", "job", "--reason", "it hangs", "--wait", "2562047h47m16s").want(t, exit.WrongUsage, "must be 0 to 24h")
 	cronce(t, "cancel", "job", "--reason", "it hangs", "--redis", cl.url).want(t, exit.Refused, "job has no run that has not ended")
+	for _, at := range []string{"last", "03:00", "2026-11-29 …", ""} {
+		cronce(t, "cancel", "job@"+at, "--reason", "it hangs", "--redis", cl.url).want(t, exit.WrongUsage, `cancel: the tick of "job@`+at+`" is "`+at+`", must be RFC 3339 (2026-03-29T01:00:00Z), as cronce runs --alive -o name prints it`)
+	}
 	cronce(t, "cancel", "other", "--reason", "it hangs", "--redis", cl.url).want(t, exit.WrongUsage, "is not known in namespace")
 	cronce(t, "cancel", "job", "--reason", "it hangs", "--op", "mine", "--redis", cl.url).want(t, exit.WrongUsage, "--op is mine, which names no run: give the id of the run")
 	cronce(t, "cancel", "job@2026-11-23T02:00:00Z", "--reason", "it hangs", "--op", "x.0.1000", "--redis", cl.url).want(t, exit.WrongUsage, `an operation on the run "job@1970-01-01T00:00:01Z"`)

@@ -245,7 +245,7 @@ func TestBadNamespace(t *testing.T) {
 
 func TestUnreadableFile(t *testing.T) {
 	for text, want := range map[string]string{
-		"jobs: [": "c.yaml:1:7: sequence end token ']' not found",
+		"jobs: [": "c.yaml:1:7: is not valid YAML: sequence end token ']' not found",
 		strings.Repeat("#", strictyaml.MaxSize+1): "must be up to 1048576",
 	} {
 		_, err := nodeConfig(t, "--config", file(t, "c.yaml", text))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -186,6 +187,21 @@ func TestRunsWatch(t *testing.T) {
 	}
 	if code := <-ended; code != exit.Fine {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// A database that accepts connections and is silent is not known, long before the limit of a command.
+func TestStatusOfASilentDatabase(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // its connections are accepted by the kernel, and nothing answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	began := time.Now()
+	cronce(t, "status", "--store", "mysql://cronce@"+silent.Addr().String()+"/shop").want(t, exit.NotKnown, "Not known: ")
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("status took %v", took)
 	}
 }
 

@@ -234,7 +234,7 @@ func (f *File) syntax(err error, data []byte) error {
 	if !ok {
 		return &Error{File: f.name, Text: err.Error()}
 	}
-	fault := &Error{File: f.name, Text: e.GetMessage()}
+	fault := &Error{File: f.name, Text: "is not valid YAML: " + e.GetMessage()}
 	if t := e.GetToken(); t != nil && t.Position != nil {
 		fault.Line, fault.Column = t.Position.Line, t.Position.Column
 	}

@@ -66,6 +66,7 @@ func (r *Runs) Left() (names []string) {
 	for _, a := range r.alive {
 		names = append(names, a.String())
 		if !a.named {
+			a.named = true
 			unnamed = append(unnamed, a)
 		}
 	}

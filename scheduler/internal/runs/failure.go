@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/cronce/cronce/internal/panictext"
@@ -66,12 +67,15 @@ func panicked(v any) *Failure {
 	return &Failure{text: text.Error("panic: " + panictext.Of(v)), panicked: true, final: true, Stack: stack[:min(len(stack), maxStack)]}
 }
 
-// explain adds the cause with which the context had ended. It adds none for a function that found
-// nothing to do, because the end of the context did not prevent its work.
+// explain adds the cause with which the context had ended, unless the function returned it. It adds none for a
+// function that found nothing to do, because the end of the context did not prevent its work.
 func (f *Failure) explain(ctx context.Context) {
-	if ctx.Err() != nil && !f.skipped {
-		f.cause = context.Cause(ctx)
-		f.text += " (" + text.Error(f.cause.Error()) + ")"
+	if ctx.Err() == nil || f.skipped {
+		return
+	}
+	f.cause = context.Cause(ctx)
+	if cause := text.Error(f.cause.Error()); !strings.Contains(f.text, cause) {
+		f.text += " (" + cause + ")"
 	}
 }
 

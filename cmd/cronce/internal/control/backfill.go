@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/cmd/internal/terminal"
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 )
@@ -99,7 +97,7 @@ func (f *backfillFlags) check(cmd *cobra.Command, args []string) error {
 }
 
 // interval returns the ticks that the flags name; nil: the backfill is to be stopped.
-func (f *backfillFlags) interval() (b *ops.Backfill, err error) {
+func (f *backfillFlags) interval(cmd *cobra.Command) (b *ops.Backfill, err error) {
 	if f.stop {
 		return nil, nil
 	}
@@ -110,22 +108,22 @@ func (f *backfillFlags) interval() (b *ops.Backfill, err error) {
 	if b.To, err = command.ParseTime(f.to, time.UTC); err != nil {
 		return nil, exit.Usagef("backfill: --to %w", err)
 	}
-	if bad, ok := errors.AsType[*driver.ArgumentError](b.Check()); ok {
-		return nil, exit.Usagef("backfill: --%s is %s, must be %s", bad.Argument, bad.Value, bad.Allowed)
+	if err := b.Check(); err != nil {
+		return nil, invalid(cmd, err)
 	}
 	return b, nil
 }
 
 // backfill makes or stops the backfill of a job.
 func (f *backfillFlags) backfill(cmd *cobra.Command, job string) error {
-	b, err := f.interval()
+	b, err := f.interval(cmd)
 	if err != nil {
 		return err
 	}
 	c := f.request(series.ActionBackfill)
 	c.Key, c.Anyway = job, f.anyway
 	if err := c.Check(); err != nil {
-		return exit.Usagef("backfill: %w", err)
+		return invalid(cmd, err)
 	}
 	return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error {
 		if _, err := s.Jobs(ctx, job); err != nil {

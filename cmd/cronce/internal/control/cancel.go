@@ -70,7 +70,7 @@ func (f *cancelFlags) cancel(cmd *cobra.Command, name string) error {
 	c := f.request(series.ActionCancel)
 	c.Seen, c.Number = series.AnySeen, 1 // the number is read below
 	if err := c.Check(); err != nil {
-		return exit.Usagef("cancel: %w", err)
+		return invalid(cmd, err)
 	}
 	return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error {
 		job, number, err := f.named(name, s.Config.Namespace)
@@ -110,6 +110,8 @@ func (f *cancelFlags) named(name, namespace string) (job string, number int64, e
 	job, tick, named := command.ParseRun(name, namespace)
 	if named {
 		number = tick.UnixMilli()
+	} else if _, at, has := strings.Cut(name, "@"); has { // the name of no job has an @
+		return "", 0, exit.Usagef("cancel: the tick of %s is %s, must be RFC 3339 (2026-03-29T01:00:00Z), as cronce runs --alive -o name prints it", strictyaml.Quote(name), strictyaml.Quote(at))
 	}
 	op, _ := readOp(f.op)
 	switch {

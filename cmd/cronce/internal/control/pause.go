@@ -18,6 +18,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/cmd/internal/terminal"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 )
@@ -95,6 +96,19 @@ func (f *pauseFlags) intent(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.op, "op", "", "the operation that an earlier request printed: it is not done twice (default: a new one)")
 }
 
+// invalid returns the error of a command whose request no store accepts. It names the flag with the value.
+func invalid(cmd *cobra.Command, err error) error {
+	bad, ok := errors.AsType[*driver.ArgumentError](err)
+	if !ok {
+		return exit.Usagef("%s: %w", cmd.Name(), err)
+	}
+	name := bad.Argument
+	if cmd.Flags().Lookup(name) != nil {
+		name = "--" + name
+	}
+	return exit.Usagef("%s: %s is %s, must be %s", cmd.Name(), name, bad.Value, bad.Allowed)
+}
+
 // run pauses, resumes or retires the named job, or all jobs.
 func (f *pauseFlags) run(cmd *cobra.Command, args []string, action series.Action) error {
 	if len(args) > 1 || f.all == (len(args) == 1) {
@@ -102,7 +116,7 @@ func (f *pauseFlags) run(cmd *cobra.Command, args []string, action series.Action
 	}
 	c := f.request(action)
 	if err := c.Check(); err != nil {
-		return exit.Usagef("%s: %w", cmd.Name(), err)
+		return invalid(cmd, err)
 	}
 	if _, err := untilWhen(f.until, time.Now()); err != nil {
 		return err

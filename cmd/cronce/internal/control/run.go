@@ -78,7 +78,7 @@ func (f *runFlags) run(cmd *cobra.Command, job string) error {
 		op, _ := readOp(f.op)
 		c.Until = cmp.Or(op.at, old.Now+f.within.Milliseconds())
 		if err := c.Check(); err != nil {
-			return exit.Usagef("run: %w", err)
+			return invalid(cmd, err)
 		}
 		w := cmd.OutOrStdout()
 		a, done, err := f.send(ctx, s, w, &old, &ops.Request{Control: c, Queue: f.queue, Dry: f.dry})
@@ -156,7 +156,7 @@ func (f *skipFlags) skip(cmd *cobra.Command, args []string) error {
 		c.Number = tick.UnixMilli()
 	}
 	if err := c.Check(); err != nil {
-		return exit.Usagef("skip: %w", err)
+		return invalid(cmd, err)
 	}
 	return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error {
 		if _, err := s.Jobs(ctx, c.Key); err != nil {

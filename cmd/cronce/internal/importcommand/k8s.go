@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -47,13 +48,17 @@ type object struct {
 // documents returns the objects of a file, including those in lists.
 func documents(name string, data []byte) (objects []object, err error) {
 	if text := bytes.TrimSpace(data); len(text) > 0 && text[0] == '{' {
-		var tree any
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.UseNumber()
-		if err := d.Decode(&tree); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		for {
+			var tree any
+			if err := d.Decode(&tree); errors.Is(err, io.EOF) {
+				return objects, nil
+			} else if err != nil {
+				return nil, fmt.Errorf("%s: is not valid JSON: %w", name, err)
+			}
+			objects = append(objects, inList(object{name, tree})...)
 		}
-		return inList(object{name, tree}), nil
 	}
 	first := 1
 	for _, part := range split(data) {
@@ -139,6 +144,9 @@ func cronJob(o object, opt k8sOptions) job {
 	}
 	s := get(o.tree, "spec")
 	switch {
+	case kind == "":
+		j.refuse("has no kind, must be a CronJob")
+		return j
 	case kind != "CronJob":
 		j.refuse("is a %q, must be a CronJob", kind)
 		return j

@@ -88,11 +88,16 @@ func settled(ctx context.Context, s *clients.Store) (*ops.Snapshot, error) {
 	return now, ctx.Err()
 }
 
+// askedAgain bounds the second question to a store that has not answered the first one in time.
+const askedAgain = 5 * time.Second
+
 // unreached returns the doubt of a command that needs a store that answers.
 func unreached(ctx context.Context, s *clients.Store, now *ops.Snapshot) error {
 	if now.Known() {
 		return nil
 	}
+	ctx, stop := context.WithTimeout(ctx, askedAgain)
+	defer stop()
 	if _, err := s.Now(ctx); err != nil {
 		return err
 	}
