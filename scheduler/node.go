@@ -66,7 +66,10 @@ func New(cfg Config) (*Node, error) {
 		partitions = max(partitioned.Partitions(), 1)
 	}
 	n := &Node{id: cfg.Name + "-" + uuid.NewString()[:8], changed: signal.New(), unopened: reconcile.NewRequests()}
-	n.places = &places{locker: lock.New(cfg.Store, n.id), timeout: cfg.StoreTimeout}
+	n.places = &places{timeout: cfg.StoreTimeout}
+	if cfg.Store != nil { // its absence is among the faults
+		n.places.locker = lock.New(cfg.Store, n.id)
+	}
 	n.registry = newRegistry(&cfg, partitions, n.places)
 	if _, err := n.registry.add(cfg.Jobs); err != nil {
 		errs = append(errs, err)
