@@ -70,3 +70,46 @@ func TestForeseen(t *testing.T) {
 		}
 	}
 }
+
+// A request that repeats an operation is the same change only if all of it is the same. The stop of a backfill is no
+// backfill, even one whose record has no interval.
+func TestMade(t *testing.T) {
+	record := func(action series.Action, after string) *series.AuditRecord {
+		return &series.AuditRecord{Action: action, Who: "ann", Reason: "by hand", After: after}
+	}
+	request := func(action series.Action) Request {
+		return Request{Control: series.Control{Action: action, Who: "ann", Reason: "by hand", Number: 7}}
+	}
+	pause, run, fill := request(series.ActionPause), request(series.ActionRun), request(series.ActionBackfill)
+	pause.Until, run.Scope, fill.Scope, fill.Backfill = 7, "queue", "all", &Backfill{}
+	bare, other, why := fill, pause, pause
+	bare.Scope, other.Who, why.Reason = "", "bob", "for fun"
+	for name, c := range map[string]struct {
+		request Request
+		record  *series.AuditRecord
+		want    bool
+	}{
+		"a pause":                      {pause, record(series.ActionPause, "paused until 7"), true},
+		"with another end":             {pause, record(series.ActionPause, "paused until 8"), false},
+		"of another caller":            {other, record(series.ActionPause, "paused until 7"), false},
+		"for another reason":           {why, record(series.ActionPause, "paused until 7"), false},
+		"a resume":                     {request(series.ActionResume), record(series.ActionResume, "running"), true},
+		"a resume for a pause":         {request(series.ActionResume), record(series.ActionPause, "paused"), false},
+		"a cancel":                     {request(series.ActionCancel), record(series.ActionCancel, "cancelled 7"), true},
+		"of another run":               {request(series.ActionCancel), record(series.ActionCancel, "cancelled 8"), false},
+		"a skip":                       {request(series.ActionSkip), record(series.ActionSkip, "skip 7"), true},
+		"of another tick":              {request(series.ActionSkip), record(series.ActionSkip, "skip 0"), false},
+		"a run":                        {run, record(series.ActionRun, "run 9: queue"), true},
+		"with another choice":          {run, record(series.ActionRun, "run 9"), false},
+		"a backfill":                   {fill, record(series.ActionBackfill, "backfill of 3: all"), true},
+		"of another interval":          {fill, record(series.ActionBackfill, "backfill of 3: some"), false},
+		"a backfill without its scope": {bare, record(series.ActionBackfill, "backfill of 3"), true},
+		"a backfill for its stop":      {bare, record(series.ActionBackfill, stoppedBackfill), false},
+		"the stop of a backfill":       {request(series.ActionBackfill), record(series.ActionBackfill, stoppedBackfill), true},
+		"a stop for a backfill":        {request(series.ActionBackfill), record(series.ActionBackfill, "backfill of 3"), false},
+	} {
+		if got := c.request.made(c.record); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

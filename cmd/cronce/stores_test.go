@@ -184,4 +184,6 @@ func TestStoreFaults(t *testing.T) {
 	} {
 		cronce(t, "status", "--config", file(t, "c.yaml", text+"\n")).want(t, exit.WrongUsage, want)
 	}
+	t.Setenv("CRONCE_REDIS_USERNAME", "app") // a variable may be set for commands that use a Redis
+	cronce(t, "status", "--store", "sqlite:/nowhere/there.db").want(t, exit.WrongUsage, "names the file /nowhere/there.db, which does not exist")
 }

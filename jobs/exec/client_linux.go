@@ -166,16 +166,25 @@ func (c *client) bury() {
 	}
 }
 
-// killByRunID kills the processes with a run id in their environment, until two searches in a row
-// find none or lastKills has passed: a process may be in a system call that cannot be interrupted.
+// killByRunID kills the processes with a run id in their environment, until none is left.
 func killByRunID(runID string) {
-	for clean, end := 0, time.Now().Add(lastKills); clean < 2 && time.Now().Before(end); {
-		clean++
+	untilNoneIsFound(func() (found bool) {
 		for _, pid := range allProcesses() {
 			if p, ok := readProcess(pid); ok && p.carries(runID) {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
-				clean = 0
+				found = true
 			}
+		}
+		return found
+	})
+}
+
+// untilNoneIsFound kills processes until two searches in a row find none or lastKills has passed: a process may be in
+// a system call that cannot be interrupted.
+func untilNoneIsFound(kill func() (found bool)) {
+	for clean, end := 0, time.Now().Add(lastKills); clean < 2 && time.Now().Before(end); {
+		if clean++; kill() {
+			clean = 0
 		}
 		time.Sleep(sweepEvery)
 	}

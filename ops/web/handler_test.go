@@ -149,7 +149,7 @@ func TestRoutesAndRoles(t *testing.T) {
 func TestHostsSitesAndHeaders(t *testing.T) {
 	pl := newPlane(t, "")
 	token := pl.tokens[access.Viewer]
-	for host, code := range map[string]int{"evil.example": 421, "ops.example.com": 200, "127.0.0.1:1": 200, "[::1]:1": 200, "localhost": 200, "127.0.0.1.evil.example": 421} {
+	for host, code := range map[string]int{"evil.example": 421, "ops.example.com": 200, "127.0.0.1:1": 200, "[::1]:1": 200, "[::1]": 200, "[::1]x": 421, "localhost": 200, "OPS.example.com.:1": 200, "127.0.0.1.evil.example": 421} {
 		if w := pl.do("GET", "/api/v1/status", token, "Host", host); w.Code != code {
 			t.Errorf("host %s: %d", host, w.Code)
 		}
@@ -177,8 +177,12 @@ func TestSession(t *testing.T) {
 		pl.ServeHTTP(w, r)
 		return w
 	}
-	if w := post(url.Values{"token": {"cro_wrong"}}); w.Code != http.StatusUnauthorized || len(w.Result().Cookies()) > 0 {
-		t.Errorf("a wrong token: %d", w.Code)
+	const theme = `action="/theme"><input type="hidden" name="next" value="`
+	if w := post(url.Values{"token": {"cro_wrong"}}); w.Code != http.StatusUnauthorized || len(w.Result().Cookies()) > 0 || !strings.Contains(w.Body.String(), theme+`">`) { // a browser cannot go back to a form that was sent
+		t.Errorf("a wrong token: %d: %s", w.Code, w.Body)
+	}
+	if w := pl.do("GET", "/login?next=/jobs", ""); !strings.Contains(w.Body.String(), theme+`/login?next=/jobs">`) {
+		t.Errorf("the theme does not lead back to the page: %s", w.Body)
 	}
 	for next, want := range map[string]string{"/jobs": "/jobs", "//evil.example": "/", "https://evil.example": "/", `/\evil`: "/", "": "/"} {
 		if w := post(url.Values{"token": {pl.tokens[access.Viewer]}, "next": {next}}); w.Code != http.StatusSeeOther || w.Header().Get("Location") != want {

@@ -61,8 +61,10 @@ func TestTheOpeningIsTheBeginning(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	j.Lines = j.Lines[1:]
-	if got := verify.Job(j, verify.Options{Since: instant(at(-3600))}); got.Complete || !got.TooEarly || got.Once != 2 {
-		t.Errorf("got %+v", got)
+	for since, early := range map[float64]bool{-3600: true, 0: true, 0.001: false} { // the lines prove no tick at the beginning itself
+		if got := verify.Job(j, verify.Options{Since: instant(at(since))}); got.Complete || got.TooEarly != early || got.Once != 2 || !got.Begins.Equal(instant(at(0))) {
+			t.Errorf("since %v: got %+v", since, got)
+		}
 	}
 }
 

@@ -53,8 +53,11 @@ func (s *Store) openSQLite(a config.StoreAddress) error {
 	return s.useSQLite(a.File)
 }
 
-func (s *Store) useSQLite(file string) error {
-	if on := networkFilesystem(file); on != "" {
+func (s *Store) useSQLite(file string) error { return s.useSQLiteOn(networkFilesystem(file), file) }
+
+// useSQLiteOn uses a file on a network file system; "" is any other file system.
+func (s *Store) useSQLiteOn(on, file string) error {
+	if on != "" {
 		return exit.Usage(s.Config.Fault("store", "is a file on %s, on which the locks of SQLite do not hold: use a local disk", on))
 	}
 	db, err := SQLiteFile(file)
