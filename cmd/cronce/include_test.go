@@ -66,7 +66,7 @@ func TestIncludeFaults(t *testing.T) {
 		{one, "jobs:\n  - {kind: sleep, name: b, spec: '@dayly'}\n", `jobs.d/b.yaml:2:28: jobs[0].spec: spec "@dayly"`},
 		{one, "jobs:\n  - {kind: sleep, name: b, spec: '@daily'}\n  - {kind: sleep, name: a, spec: '@daily'}\n", `jobs.d/b.yaml:3:19: jobs[1].name: "a" is taken by another job, at DIR/c.yaml:2`},
 		{one, "namespace: x\n", `jobs.d/b.yaml:1:1: namespace: unknown key, known are jobs`},
-		{one, "jobs: [", `jobs.d/b.yaml:1:7: sequence end token`},
+		{one, "jobs: [", `jobs.d/b.yaml:1:7: is not valid YAML: sequence end token`},
 		{"include: [nosuch.yaml]\n" + one, one, `c.yaml:2:11: include[0]: names "DIR/nosuch.yaml", which cannot be used: no such file`},
 		{"include: ['[']\n" + one, one, `c.yaml:2:11: include[0]: is "[", must be a file or a pattern such as jobs.d/*.yaml`},
 		{"defaults: {lease: 1ms}\n" + one, "", `c.yaml:2:12: defaults.lease: is 1ms, must be 500ms to 24h0m0s, for the job "a"`},

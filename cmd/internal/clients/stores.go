@@ -50,13 +50,11 @@ func (s *Store) openSQLite(a config.StoreAddress) error {
 		}
 		return exit.Usage(s.Config.Fault("store", "names the file %s, which does not exist: a node, or cronce migrate, makes it", a.File))
 	}
-	return s.useSQLite(a.File)
+	return s.useSQLite(networkFilesystem(a.File), a.File)
 }
 
-func (s *Store) useSQLite(file string) error { return s.useSQLiteOn(networkFilesystem(file), file) }
-
-// useSQLiteOn uses a file on a network file system; "" is any other file system.
-func (s *Store) useSQLiteOn(on, file string) error {
+// useSQLite uses a file on a network file system; "" is any other file system.
+func (s *Store) useSQLite(on, file string) error {
 	if on != "" {
 		return exit.Usage(s.Config.Fault("store", "is a file on %s, on which the locks of SQLite do not hold: use a local disk", on))
 	}
@@ -141,7 +139,7 @@ func OpenToMigrate(c *config.Config) (*Store, error) {
 		}
 	}
 	s := &Store{Config: c, close: func() {}}
-	if err := s.useSQLite(a.File); err != nil {
+	if err := s.useSQLite(networkFilesystem(a.File), a.File); err != nil {
 		return nil, err
 	}
 	return s, nil
