@@ -37,6 +37,9 @@ func (r *Runner) run(ctx context.Context, run *scheduler.Run, c *Command, user *
 		return failedToStart(c, err)
 	}
 	end := w.follow(ctx, child)
+	if end.Lease {
+		w.await(ctx)
+	}
 	text := out.end()
 	run.KeepOutput(text)
 	return result(ctx, c, &end, text)
@@ -105,6 +108,26 @@ func (w *watch) read() (moved bool) {
 	w.span = max(w.span, time.Until(deadline))
 	w.term, w.kill = deadline.Add(-min(w.grace, w.span/3)), deadline
 	return true
+}
+
+// lossDelay is how long after the end of the trust in a lease its context may end.
+const lossDelay = time.Second
+
+// await returns when the lease, for which a command was ended, is renewed or lost. A function that returned earlier
+// would make the run fail; if the lease is lost, the job's takeover decides, as it does for any other run.
+func (w *watch) await(ctx context.Context) {
+	t := time.NewTicker(max(w.span/perLease, time.Millisecond))
+	defer t.Stop()
+	for until := w.kill.Add(lossDelay); time.Now().Before(until); {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			if w.read() {
+				return
+			}
+		}
+	}
 }
 
 // perLease is how often the deadline of a lease is read during the lease. A renewal comes after a

@@ -65,7 +65,7 @@ func (r *Runner) Run(ctx context.Context) error { return r.backend.run(ctx) }
 // The function returns when no process of the command is left. If the command failed, it returns an
 // *ExitError, wrapped with scheduler.Permanent if another try is useless. After an exit code in
 // SkipCodes it returns scheduler.Skip. If the command was ended because the lease of the run was
-// not renewed in time, it returns ErrExpired. The end of the context ends the command: with SIGKILL
+// not renewed in time, it returns when the lease is lost or, with ErrExpired, renewed. The end of the context ends the command: with SIGKILL
 // if the lease is lost, because another node may already run the tick, or else with SIGTERM, and
 // SIGKILL after the grace.
 func (r *Runner) Func(c Command) (scheduler.Func, error) {
@@ -87,7 +87,8 @@ func (r *Runner) Func(c Command) (scheduler.Func, error) {
 }
 
 // ErrExpired is the error of a command that was ended because the lease of its run was about to
-// end: the node did not reach the store for too long, or was stopped.
+// end, and was renewed after all: the node did not reach the store for long, or was stopped. If the lease
+// ends, the run is lost.
 var ErrExpired = errors.New("exec: the command was ended before the lease of its run, which was not renewed in time")
 
 // An ExitError describes how a command failed.

@@ -88,6 +88,39 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// After a command was ended for its lease, the run goes on until the lease is renewed or lost: a lost run is taken over, as its job
+// says, and one whose lease goes on has failed.
+func TestAwaitTheLease(t *testing.T) {
+	for name, c := range map[string]struct {
+		renewed, lost, want time.Duration // 0: never
+	}{
+		"renewed": {2500 * time.Millisecond, 0, 2600 * time.Millisecond}, // at the next reading
+		"lost":    {0, 3 * time.Second, 3 * time.Second},
+		"neither": {0, 0, 4100 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithCancelCause(t.Context())
+				defer stop(nil)
+				began := time.Now()
+				w := newWatch(func() time.Time {
+					if c.renewed > 0 && time.Since(began) >= c.renewed {
+						return began.Add(6 * time.Second)
+					}
+					return began.Add(3 * time.Second)
+				}, time.Second)
+				if c.lost > 0 {
+					time.AfterFunc(c.lost, func() { stop(lock.ErrLost) })
+				}
+				time.Sleep(2 * time.Second) // SIGTERM has ended it
+				if w.await(ctx); time.Since(began) != c.want {
+					t.Errorf("it returned after %v, want %v", time.Since(began), c.want)
+				}
+			})
+		})
+	}
+}
+
 // A run without a lease, as in a test, has no kill times.
 func TestWatchWithoutLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
