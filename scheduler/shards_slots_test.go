@@ -1,0 +1,66 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// With fewer slots than shards the nodes take the shards one after another, as slots become free.
+func TestShardsWithFewSlots(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := share(t, scheduler.Job{Spec: "@every 1m", Shards: 20})
+		c.setup = func(cfg *scheduler.Config) { cfg.Concurrency = 2 }
+		c.work = takes(2 * time.Second)
+		for range 3 {
+			c.start()
+		}
+		time.Sleep(5*time.Minute + 30*time.Second)
+		c.end()
+		c.wantOnce(5, 20)
+		if c.most != 6 {
+			t.Errorf("%d shards ran at once, want 6", c.most)
+		}
+		for i, r := range c.runs {
+			if late := c.starts[i].Sub(r.Tick); late > 15*time.Second {
+				t.Errorf("%s started %v late, with room for all in 8 s", r.ID, late)
+			}
+		}
+	})
+}
+
+// A tick has more shards than the nodes have slots, and they take longer than the interval. The ticks that come due before the last
+// shard has started are decided by their overlap all the same, and none waits for that start.
+func TestTicksDuringMoreShardsThanSlots(t *testing.T) {
+	for _, c := range []struct {
+		overlap     scheduler.Overlap
+		least, most int // ticks that begin in ten minutes
+	}{{scheduler.OverlapSkip, 3, 4}, {scheduler.OverlapQueue, 3, 4}, {scheduler.OverlapReplace, 6, 10}} { // the tick that replaces needs a slot, too
+		t.Run(fmt.Sprint(c.overlap), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := share(t, scheduler.Job{Spec: "@every 1m", Shards: 20, Overlap: c.overlap})
+				s.setup = func(cfg *scheduler.Config) { cfg.Concurrency = 2 }
+				s.work = takes(40 * time.Second) // of ten pairs on two nodes: 200 s
+				s.start()
+				s.start()
+				for range 600 {
+					time.Sleep(time.Second)
+					if is := s.store.ReadSeries(t.Context(), []string{"rows"})[0]; is.Now-is.Mark > 122_000 {
+						t.Errorf("at %v no tick after %v is decided", at(is.Now), at(is.Mark))
+						break
+					}
+				}
+				s.end()
+				ticks := map[time.Time]bool{}
+				for _, r := range s.runs {
+					ticks[r.Tick] = true
+				}
+				if len(ticks) < c.least || len(ticks) > c.most {
+					t.Errorf("%d ticks began in ten minutes, want %d to %d", len(ticks), c.least, c.most)
+				}
+			})
+		})
+	}
+}
