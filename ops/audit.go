@@ -2,7 +2,6 @@ package ops
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,59 +63,62 @@ func (v AuditView) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(v))
 }
 
+// parseState returns the parts of the state of a job in a record: the words before its instant, the instant in Unix ms, and the
+// text behind it, with its colon. The state "skip 0" has none: no tick is skipped.
+func parseState(state string) (words string, ms int64, rest string, ok bool) {
+	head, rest := state, ""
+	if i := strings.Index(state, ": "); i >= 0 {
+		head, rest = state[:i], state[i:]
+	}
+	i := strings.LastIndex(head, " ")
+	if i < 0 || !slices.Contains([]string{"paused until", "cancelled", string(series.ActionRun), string(series.ActionSkip)}, head[:i]) {
+		return "", 0, "", false
+	}
+	ms, err := strconv.ParseInt(head[i+1:], 10, 64)
+	return head[:i], ms, rest, err == nil && ms > 0
+}
+
 // stateJSON returns the state of a job in a record, with its instant in RFC 3339 in place of Unix ms.
 func stateJSON(state string) string {
-	head, scope, scoped := strings.Cut(state, ": ")
-	place := strings.LastIndex(head, " ")
-	words := []string{"paused until", "cancelled", string(series.ActionRun), string(series.ActionSkip)}
-	if place < 0 || !slices.Contains(words, head[:place]) {
+	words, ms, rest, ok := parseState(state)
+	if !ok {
 		return state
 	}
-	ms, err := strconv.ParseInt(head[place+1:], 10, 64)
-	if err != nil || ms <= 0 {
+	return words + " " + utc(ms).Format(time.RFC3339Nano) + rest
+}
+
+// StateText returns the state of a job in a record, with instants in a form for people.
+func StateText(state string) string {
+	switch state {
+	case stoppedBackfill:
+		return "stopped the backfill"
+	case string(series.ActionSkip) + " 0":
+		return "skips no tick"
+	}
+	words, ms, rest, ok := parseState(state)
+	if !ok {
 		return state
 	}
-	head = head[:place+1] + utc(ms).Format(time.RFC3339Nano)
-	if scoped {
-		head += ": " + scope
+	switch tick := TickText(utc(ms)); words {
+	case "cancelled":
+		return "cancelled the run of " + tick
+	case string(series.ActionRun):
+		return "requested the manual run of " + tick + rest
+	case string(series.ActionSkip):
+		return "skips the tick of " + tick
 	}
-	return head
+	return words + " " + utc(ms).Format(time.RFC3339)
 }
 
 // stoppedBackfill is the state in the record of a backfill that was stopped.
 const stoppedBackfill = string(series.ActionBackfill) + " of 0"
 
-// StateText returns the state of a job in a record, with instants in a form for people.
-func StateText(state string) string {
-	if until := PausedUntil(state); until != 0 {
-		return "paused until " + utc(until).Format(time.RFC3339)
-	}
-	if state == stoppedBackfill {
-		return "stopped the backfill"
-	}
-	head, scope, scoped := strings.Cut(state, ": ")
-	word, text, _ := strings.Cut(head, " ")
-	number, err := strconv.ParseInt(text, 10, 64)
-	tick := TickText(utc(number))
-	switch {
-	case err != nil:
-	case word == "cancelled":
-		return "cancelled the run of " + tick
-	case word == string(series.ActionRun) && scoped:
-		return "requested the manual run of " + tick + ": " + scope
-	case word == string(series.ActionRun):
-		return "requested the manual run of " + tick
-	case word == string(series.ActionSkip) && number == 0:
-		return "skips no tick"
-	case word == string(series.ActionSkip):
-		return "skips the tick of " + tick
-	}
-	return state
-}
-
 // PausedUntil returns the end of the pause in the state of a job in a record, Unix ms, or 0 if there
 // is none.
-func PausedUntil(state string) (ms int64) {
-	_, _ = fmt.Sscanf(state, "paused until %d", &ms)
+func PausedUntil(state string) int64 {
+	words, ms, _, ok := parseState(state)
+	if !ok || words != "paused until" {
+		return 0
+	}
 	return ms
 }
