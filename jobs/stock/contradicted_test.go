@@ -23,14 +23,11 @@ func TestOrderThatAnotherStoreAcceptedToo(t *testing.T) {
 	}{
 		{"reserve", func(s *stock.Sale, o stock.Order) error { _, _, err := s.Reserve(t.Context(), o); return err }},
 		{"pay", func(s *stock.Sale, o stock.Order) error { _, err := pay(t.Context(), s, o.ID); return err }},
+		{"cancel", func(s *stock.Sale, o stock.Order) error { _, err := s.Cancel(t.Context(), o.ID); return err }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			client, p := connect(t, redisServer(t)), sqlite(t)
-			s := keptSale(t, client, p, stock.Options{Settled: true})
-			put(t, s, "tea", 3)
-			o := order("twice", stock.Item{SKU: "tea", Quantity: 1})
-			reserve(t, s, o)
+			s, client, o := ordered(t)
 			placedEarlier(t, client, o.ID)
 			if err := c.ask(s, o); !errors.Is(err, stock.ErrStockUnknown) {
 				t.Errorf("%v, want ErrStockUnknown", err)
@@ -48,11 +45,7 @@ func TestOrderThatAnotherStoreAcceptedToo(t *testing.T) {
 // If the order of the other store has ended, the buyer is answered with its record, which the book has.
 func TestEndedOrderThatAnotherStoreAcceptedToo(t *testing.T) {
 	t.Parallel()
-	client, p := connect(t, redisServer(t)), sqlite(t)
-	s := keptSale(t, client, p, stock.Options{Settled: true})
-	put(t, s, "tea", 3)
-	o := order("ended", stock.Item{SKU: "tea", Quantity: 1})
-	reserve(t, s, o)
+	s, client, o := ordered(t)
 	if _, err := s.Cancel(t.Context(), o.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +53,27 @@ func TestEndedOrderThatAnotherStoreAcceptedToo(t *testing.T) {
 	if r, fresh, err := s.Reserve(t.Context(), o); err != nil || fresh || r.State != stock.Cancelled {
 		t.Errorf("the same order: %v, new %v, %v; want the cancelled one", r, fresh, err)
 	}
+	if r, err := s.Cancel(t.Context(), o.ID); err != nil || r.State != stock.Cancelled {
+		t.Errorf("cancelled again: %v, %v; want the cancelled one", r, err)
+	}
+	if _, err := pay(t.Context(), s, o.ID); !errors.Is(err, stock.ErrClosed) {
+		t.Errorf("paid: %v, want closed", err)
+	}
 	o.Items[0].Quantity++
 	if _, _, err := s.Reserve(t.Context(), o); !errors.Is(err, &stock.RefusalError{Code: "id-taken"}) {
 		t.Errorf("another order with its id: %v, want id-taken", err)
 	}
+}
+
+// ordered returns a sale with an order that the book has.
+func ordered(t *testing.T) (*stock.Sale, redis.UniversalClient, stock.Order) {
+	t.Helper()
+	client := connect(t, redisServer(t))
+	s := keptSale(t, client, sqlite(t), stock.Options{Settled: true})
+	put(t, s, "tea", 3)
+	o := order("twice", stock.Item{SKU: "tea", Quantity: 1})
+	reserve(t, s, o)
+	return s, client, o
 }
 
 // placedEarlier gives the store's record of an order another time.

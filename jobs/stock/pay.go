@@ -115,9 +115,12 @@ func (s *Sale) closeAsked(ctx context.Context, id string, script *redis.Script, 
 	}
 	err = s.await(ctx, entry{record: r, at: at})
 	if errors.Is(err, errConflict) {
-		if r, err = s.contradicted(ctx, at.epoch, r); err == nil {
-			err = &RefusalError{Code: "closed", State: r.State}
+		var have Record
+		have, err = s.contradicted(ctx, at.epoch, r)
+		if err == nil && (have.State != r.State || len(r.Payments) > 0) { // the book's order may have another payment
+			err = &RefusalError{Code: "closed", State: have.State}
 		}
+		r = have
 	}
 	return r, refusal, err
 }
