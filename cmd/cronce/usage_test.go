@@ -19,6 +19,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"rns", "a"}, `cronce: unknown command "rns", did you mean "runs"?`},
 		{[]string{"elephant"}, `cronce: unknown command "elephant"`},
 		{[]string{"--nope"}, "unknown flag: --nope"},
+		{[]string{"rns", "--store", "x"}, `cronce: unknown command "rns", did you mean "runs"?`},
 		{[]string{"config", "schem"}, `unknown command "schem", did you mean "schema"?`},
 		{[]string{"config", "x"}, `unknown command "x"`},
 		{[]string{"completion", "tcsh"}, `unknown command "tcsh"`},

@@ -6,21 +6,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"time"
 
-	"github.com/go-sql-driver/mysql"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
-	_ "modernc.org/sqlite"             // the driver "sqlite"
+	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/cronce/cronce/cmd/internal/boundedfile"
 )
-
-// connectionLifetime bounds the use of one connection to a database.
-const connectionLifetime = 5 * time.Minute
-
-// All connections of the driver share one logger in a package variable without a lock, so it is set
-// before the first connection.
-var _ = mysql.SetLogger(noLog{})
 
 // SQLiteFile opens an SQLite database that only this user may read, since it holds the addresses of
 // buyers. It syncs each commit to the disk.

@@ -29,13 +29,10 @@ func (s *Store) openDatabase() error {
 	if err != nil {
 		return exit.Usage(err)
 	}
-	db, err := sql.Open(d.Driver, d.Source)
+	db, err := OpenDatabase(d, maxStoreConnections)
 	if err != nil {
-		return exit.Usage(s.Config.Fault("store", "is none that its driver takes"))
+		return exit.Usage(s.Config.Fault("store", "%v", err))
 	}
-	db.SetMaxOpenConns(maxStoreConnections)
-	db.SetMaxIdleConns(maxStoreConnections)
-	db.SetConnMaxLifetime(connectionLifetime)
 	return s.useDatabase(db, map[database.Dialect]sqllock.Dialect{database.PostgreSQL: sqllock.PostgreSQL, database.MySQL: sqllock.MySQL}[d.Dialect])
 }
 

@@ -21,7 +21,7 @@ func Execute(ctx context.Context, newRoot func() *cobra.Command, args []string, 
 	root.Args, root.RunE = cobra.ArbitraryArgs, UnknownBelow // which names an unknown command
 	root.SuggestionsMinimumDistance = 2
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetFlagErrorFunc(valueError)
+	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	root.SetArgs(args)
 	root.SetIn(stdin)

@@ -1,15 +1,6 @@
 package config
 
-import (
-	"net/url"
-	"time"
-)
-
-// Time limits for the drivers of databases.
-const (
-	connectTimeout   = 5 * time.Second
-	statementTimeout = time.Minute // of the network, in both directions
-)
+import "net/url"
 
 // mysqlDSN converts a URL into the form of the MySQL driver.
 func mysqlDSN(u *url.URL) string {

@@ -14,7 +14,6 @@ import (
 // A DSN is a parsed DSN in the form of a URL.
 type DSN struct {
 	Dialect     database.Dialect
-	Driver      string
 	Source      string // for the driver; it may have a password
 	Shown       string // for people
 	HasPassword bool
@@ -42,7 +41,7 @@ func ParseDSN(dsn string) (DSN, error) {
 	d.HasPassword = d.HasPassword || slices.ContainsFunc([]string{"password", "passwd", "sslpassword"}, u.Query().Has)
 	switch u.Scheme {
 	case "postgres", "postgresql":
-		d.Dialect, d.Driver, d.Source = database.PostgreSQL, "pgx", dsn
+		d.Dialect, d.Source = database.PostgreSQL, dsn
 	case "mysql", "mariadb":
 		return d.mysql(u)
 	default:
@@ -59,7 +58,7 @@ func SQLiteDSN(path string) (DSN, error) {
 		return DSN{}, errors.New("names no file, " + saleDSNAllowed)
 	}
 	options := "?_txlock=immediate&_pragma=busy_timeout(60000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"
-	return DSN{Dialect: database.SQLite, Driver: "sqlite", Source: "file:" + (&url.URL{Path: path}).EscapedPath() + options, Shown: "sqlite:" + path}, nil
+	return DSN{Dialect: database.SQLite, Source: "file:" + (&url.URL{Path: path}).EscapedPath() + options, Shown: "sqlite:" + path}, nil
 }
 
 // mysql converts the URL into the form of the driver.
@@ -70,8 +69,7 @@ func (d DSN) mysql(u *url.URL) (DSN, error) {
 	}
 	c.ClientFoundRows = true // an UPDATE that changes nothing still counts its row
 	c.InterpolateParams = true
-	c.Timeout = connectTimeout
-	d.Dialect, d.Driver, d.Source = database.MySQL, "mysql", c.FormatDSN()
+	d.Dialect, d.Source = database.MySQL, c.FormatDSN()
 	return d, nil
 }
 

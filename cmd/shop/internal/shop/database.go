@@ -3,7 +3,6 @@ package shop
 import (
 	"cmp"
 	"database/sql"
-	"time"
 
 	"github.com/cronce/cronce/cmd/internal/clients"
 	"github.com/cronce/cronce/cmd/internal/config"
@@ -12,11 +11,8 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// Bounds of the connections of a shop, whose jobs run one at a time.
-const (
-	maxConnections     = 4
-	connectionLifetime = 5 * time.Minute
-)
+// maxConnections bounds the connections of a shop, whose jobs run one at a time.
+const maxConnections = 4
 
 var dialects = map[database.Dialect]stock.Dialect{database.PostgreSQL: stock.PostgreSQL, database.MySQL: stock.MySQL, database.SQLite: stock.SQLite}
 
@@ -47,12 +43,9 @@ func openDatabase(f *settings.File) (*sql.DB, stock.Dialect, error) {
 			return nil, 0, err
 		}
 	}
-	db, err := sql.Open(dsn.Driver, dsn.Source)
+	db, err := clients.OpenDatabase(dsn, maxConnections)
 	if err != nil {
-		return nil, 0, f.Fault("shop.database", "the DSN is none that its driver takes")
+		return nil, 0, f.Fault("shop.database", "the DSN %v", err)
 	}
-	db.SetMaxOpenConns(maxConnections)
-	db.SetMaxIdleConns(maxConnections)
-	db.SetConnMaxLifetime(connectionLifetime)
 	return db, dialects[dsn.Dialect], nil
 }

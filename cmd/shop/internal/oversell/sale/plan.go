@@ -2,12 +2,12 @@ package sale
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/cmd/internal/clients"
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/shop/internal/oversell"
 )
@@ -82,16 +82,14 @@ func (p plan) connectSQL(ctx context.Context, e *oversell.Env) error {
 	if text := d.InPlain(); p.warn != nil && text != "" {
 		p.warn("the DSN", text)
 	}
-	db, err := sql.Open(d.Driver, d.Source)
-	if err != nil {
-		return fmt.Errorf("oversell: open %s: %w", d.Shown, err)
-	}
 	n := saleConnections
 	if d.Dialect == oversell.SQLite {
 		n = 1 // SQLite has one writer at a time; here callers wait in order
 	}
-	db.SetMaxOpenConns(n)
-	db.SetMaxIdleConns(n)
+	db, err := clients.OpenDatabase(d, n)
+	if err != nil {
+		return fmt.Errorf("oversell: the DSN %w", err)
+	}
 	e.Tables = oversell.Tables{DB: db, Dialect: d.Dialect, Run: p.Run}
 	if err := db.PingContext(ctx); err != nil {
 		return fmt.Errorf("oversell: %s: %w", d.Shown, err)

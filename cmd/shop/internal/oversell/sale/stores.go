@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/cmd/internal/clients"
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/shop/internal/oversell"
 	"github.com/cronce/cronce/jobs/stock"
@@ -83,7 +84,7 @@ func (s *stores) openBook() error {
 	if err != nil {
 		return err
 	}
-	if s.book, err = sql.Open(d.Driver, d.Source); err != nil {
+	if s.book, err = clients.OpenDatabase(d, saleConnections); err != nil {
 		return fmt.Errorf("oversell: open %s: %w", d.Shown, err)
 	}
 	s.Book, err = stock.NewDatabase(s.book, stock.SQLite)

@@ -16,9 +16,13 @@ var allowedValues = map[string]string{
 	"int": "a whole number", "int64": "a whole number", "bool": "true or false", "duration": "a duration with its unit, such as 90s or 1h30m",
 }
 
-// valueError explains the error of a flag whose value cannot be read. It names the flag, the value and
-// the allowed values. Other errors stay as they are.
-func valueError(cmd *cobra.Command, err error) error {
+// flagError explains the error of a flag whose value cannot be read. It names the flag, the value and
+// the allowed values. A flag of the program behind an unknown command is that command's, so the
+// command is named. Other errors stay as they are.
+func flagError(cmd *cobra.Command, err error) error {
+	if args := cmd.Flags().Args(); !cmd.HasParent() && len(args) > 0 {
+		return UnknownBelow(cmd, args)
+	}
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
 		return err
