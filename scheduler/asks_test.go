@@ -174,12 +174,12 @@ func (i *instants) all() []time.Time {
 func TestRetryJitter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var tries instants
-		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "0 0 0 2 1 *", Retry: scheduler.Retry{Tries: 200, Wait: 10 * time.Second, Max: 10 * time.Second, Jitter: .5},
+		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "0 0 1 1 1 *", Retry: scheduler.Retry{Tries: 200, Wait: 10 * time.Second, Max: 10 * time.Second, Jitter: .5},
 			Func: func(context.Context, *scheduler.Run) error {
 				tries.add(time.Now())
 				return errBroken
 			}})
-		c.pass(25 * time.Hour)
+		c.pass(2 * time.Hour)
 		began := tries.all()
 		different := map[time.Duration]bool{}
 		for i := 1; i < len(began); i++ {

@@ -333,17 +333,17 @@ func TestReplaceComesBack(t *testing.T) {
 // A tick that waits for a slot when its job gets another spec no longer runs.
 func TestReplaceWhileATickWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		c := plan(t, scheduler.Job{Name: "busy", Spec: "30 9 * * *", Func: takes(20 * time.Minute)}, scheduler.Job{Name: "a", Spec: "40 9 * * *", Func: nothing})
+		c := plan(t, scheduler.Job{Name: "busy", Spec: "30 0 * * *", Func: takes(20 * time.Minute)}, scheduler.Job{Name: "a", Spec: "40 0 * * *", Func: nothing})
 		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Concurrency = 1 }
 		c.mixed = true
 		n := c.start()
-		c.pass(9*time.Hour + 45*time.Minute)
-		if err := n.Replace(n.recording([]scheduler.Job{{Name: "a", Spec: "0 12 * * *", Func: nothing}})...); err != nil {
+		c.pass(45 * time.Minute)
+		if err := n.Replace(n.recording([]scheduler.Job{{Name: "a", Spec: "0 1 * * *", Func: nothing}})...); err != nil {
 			t.Error(err)
 		}
-		c.pass(5 * time.Hour)
-		if ran := c.whatRan("a"); ran != "12h0m0s+0s" {
-			t.Errorf("ran %s, want 12:00 alone", ran)
+		c.pass(time.Hour)
+		if ran := c.whatRan("a"); ran != "1h0m0s+0s" {
+			t.Errorf("ran %s, want 1:00 alone", ran)
 		}
 		c.report("a")
 	})
