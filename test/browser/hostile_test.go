@@ -48,6 +48,7 @@ func TestHostileTextsInABrowser(t *testing.T) {
 		b.harmless(t, base+path)
 		b.accessibleAsOpened(t, path)
 	}
+	b.fits(t, base, "/", "/jobs", "/nodes", "/runs", "/audit")
 	want := map[string]string{}
 	for _, name := range names {
 		for _, path := range []string{"", "/ticks/" + ops.TickText(tick)} {
@@ -63,6 +64,19 @@ func TestHostileTextsInABrowser(t *testing.T) {
 		}
 		b.accessibleAsOpened(t, name) // a tick: its page has the text as the error and the output, too
 	}
+}
+
+// fits opens pages in a large window, in which no name may push a column of a table out of sight.
+func (b *browser) fits(t *testing.T, base string, paths ...string) {
+	t.Helper()
+	b.run(t, chromedp.EmulateViewport(1280, 900))
+	for _, path := range paths {
+		b.run(t, chromedp.Navigate(base+path), chromedp.WaitVisible("main"))
+		if hidden := evaluated(t, b, chromedp.Evaluate[int](`Math.max(0, ...[...document.querySelectorAll(".scroll")].map((box) => box.scrollWidth - box.clientWidth))`)); hidden > 0 {
+			t.Errorf("%s hides %d pixels of a table in a window of 1280", path, hidden)
+		}
+	}
+	b.run(t, chromedp.EmulateViewport(390, 844))
 }
 
 // accessibleAsOpened loads axe into the page that is open, and checks it.
