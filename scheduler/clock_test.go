@@ -177,3 +177,24 @@ func TestReadingsThatNeverAgree(t *testing.T) {
 		c.mu.Unlock()
 	})
 }
+
+// The clock of a node's machine is wrong by a day. A job that is added while the node runs is due by the store's clock all the same.
+func TestAddWithAWrongClock(t *testing.T) {
+	for name, by := range map[string]time.Duration{"ahead": 24 * time.Hour, "behind": -24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := plan(t)
+				c.clock.Store(-int64(by))
+				c.start()
+				c.pass(30500 * time.Millisecond)
+				a := scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing}
+				c.jobs = append(c.jobs, a)
+				if err := c.nodes[0].Add(c.nodes[0].recording([]scheduler.Job{a})[0]); err != nil {
+					t.Error(err)
+				}
+				c.pass(time.Minute)
+				c.wantTally("a", "ran ok 6")
+			})
+		})
+	}
+}

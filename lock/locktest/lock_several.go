@@ -16,6 +16,7 @@ var severalTests = []test{
 	{"of several keys none is granted if others wait for one", severalWaited},
 	{"several keys asked for again are granted with the same fences", severalAgain},
 	{"what is left of an earlier grant of several is freed when one is refused", severalPartly},
+	{"of several keys none is left to an owner that asked for more replicas than there are", severalReplicas},
 	{"limits hold for each of several keys", severalLimits},
 	{"several keys are released together, and each has its answer", severalReleased},
 	{"owners that ask for overlapping keys at once never hold one twice", severalRace},
@@ -101,6 +102,16 @@ func severalWaited(s *stand) {
 	s.free("a")
 	s.env.Wait(kept + slack)
 	s.together(s.acquisitions("a", "key"))
+}
+
+func severalReplicas(s *stand) {
+	as := s.acquisitions("a", "b", "c")
+	for i := range as {
+		as[i].Replicas = driver.MaxReplicas
+	}
+	_, err := s.front().AcquireAll(s.ctx, as)
+	s.short(err)
+	s.free("a", "b", "c")
 }
 
 func severalAgain(s *stand) {

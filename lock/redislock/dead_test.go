@@ -133,3 +133,30 @@ func TestStoppedWaiterIsPassedOver(t *testing.T) {
 		t.Errorf("left behind: %+v, %v", at, err)
 	}
 }
+
+// A freed key is reserved for the first in line. Those behind it whose processes have died lose their places, and the first one after
+// them that is there is notified: it is next if the first does not answer.
+func TestNextIsNotifiedPastTheDead(t *testing.T) {
+	t.Parallel()
+	addr := redisserver.Start(t).Addr()
+	d, raw := newDriver(t, client(t, addr), redislock.Options{}), client(t, addr)
+	inbox := raw.Subscribe(t.Context(), "next")
+	defer inbox.Close()
+	_, err := inbox.Receive(t.Context())
+	must(t, err)
+	for key, limit := range map[string]int{"alone": 1, "shared": 2} {
+		a := driver.Acquisition{Key: key, Owner: "n/0", TTL: time.Minute, Limit: limit}
+		g, err := d.Acquire(t.Context(), a)
+		must(t, err)
+		must(t, raw.RPush(t.Context(), "cronce:v1:q:{"+key+"}", "first|n/1", "+gone|n/2", "+gone|n/3", "+next|"+key, "+gone|n/5").Err())
+		must(t, d.Release(t.Context(), driver.LeaseRef{Key: key, Owner: a.Owner, Fence: g.Fence, Limit: limit}))
+		if left := raw.LRange(t.Context(), "cronce:v1:q:{"+key+"}", 0, -1).Val(); len(left) != 2 || left[0] != "+next|"+key {
+			t.Fatalf("%s: the queue is %q, want the living one first", key, left)
+		}
+		message, err := inbox.ReceiveMessage(t.Context())
+		must(t, err)
+		if message.Payload != "|"+key {
+			t.Errorf("%s: the message is %q, want |%s", key, message.Payload, key)
+		}
+	}
+}

@@ -35,6 +35,11 @@ var (
 	ReadHolders = readHolders
 )
 
+// ReadRenewed reads the reply to the renewal of a run.
+func ReadRenewed(text string, ref *series.RunRef) (series.RenewAnswer, bool) {
+	return readRenewed(0, text, ref)
+}
+
 // ReadAnswer reads the claim script's answer to one claim, at a time in ms.
 func ReadAnswer(now int64, text string, c *series.Claim) series.Answer {
 	return claims.answer(instant(now*1000), text, c)

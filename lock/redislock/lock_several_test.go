@@ -55,6 +55,24 @@ func TestSeveralCommands(t *testing.T) {
 	}
 }
 
+// Locks that too few replicas have are given back with one request, so that a caller waits for one at most, however many they are.
+func TestSeveralAreGivenBackTogether(t *testing.T) {
+	t.Parallel()
+	d, c := realDriver(t, redislock.Options{})
+	scripts := func(keys int) int {
+		as := several("a/1", names(keys)...)
+		as[0].Replicas = 1
+		must(t, c.ConfigResetStat(t.Context()).Err())
+		_, err := d.AcquireAll(t.Context(), as)
+		lacks(t, "several locks", err, 1, 0)
+		return calls(t, c, "evalsha")
+	}
+	scripts(1) // loads them
+	if one, many := scripts(1), scripts(20); many != one {
+		t.Errorf("1 lock that no replica has takes %d scripts, and 20 take %d", one, many)
+	}
+}
+
 func several(owner string, keys ...string) []driver.Acquisition {
 	as := make([]driver.Acquisition, len(keys))
 	for i, key := range keys {

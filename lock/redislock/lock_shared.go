@@ -45,12 +45,22 @@ func (d *Driver) askAll(ctx context.Context, as []driver.Acquisition, w *waiter)
 		w.first = first
 	}
 	if short := r.short(as[0].Key, replicas); err == nil && short != nil {
-		for i := range grants {
-			d.undo(ctx, &as[i], grants[i])
-		}
+		d.undoAll(ctx, as, grants)
 		return nil, fmt.Errorf("redislock: acquire: %w", short)
 	}
 	return grants, err
+}
+
+// undoAll releases locks of one slot that too few replicas have, with one request: however many they are, the caller waits no longer
+// than for one.
+func (d *Driver) undoAll(ctx context.Context, as []driver.Acquisition, grants []driver.Grant) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer stop()
+	hs := make([]driver.LeaseRef, len(as))
+	for i := range as {
+		hs[i] = driver.LeaseRef{Key: as[i].Key, Owner: as[i].Owner, Fence: grants[i].Fence}
+	}
+	d.freeShared(ctx, hs, "") // their TTL ends them otherwise
 }
 
 // readGrants reads {1, fence, left, ...}, {0, "0", left, n} or {3, fence, now}. First is true if n

@@ -1,6 +1,7 @@
 package redislock_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -41,6 +42,30 @@ func TestReadAnswer(t *testing.T) {
 		a := redislock.ReadAnswer(testNow, text, &c)
 		if a.Kind != want || (want == series.KindUnknown) != (a.Err != nil) {
 			t.Errorf("%q is read as %+v, want kind %d", text, a, want)
+		}
+	}
+}
+
+// The fields of a reply to the renewal of a run. A lease of another length than was asked for is doubt, as is any broken reply.
+func TestReadRenewed(t *testing.T) {
+	ref := runOf(claimOf("job", "a/1", testNumber), series.Answer{Fence: 7})
+	ms := strconv.FormatInt(ref.TTL.Milliseconds(), 10)
+	alive := series.RenewAnswer{Alive: true, Left: ref.TTL}
+	replaced, cancelled := alive, alive
+	replaced.Replaced, cancelled.Cancelled = true, true
+	for text, want := range map[string]series.RenewAnswer{
+		"0": {}, "1|" + ms + "|0": alive, "1|" + ms + "|1": replaced, "1|" + ms + "|2": cancelled,
+	} {
+		if got, ok := redislock.ReadRenewed(text, &ref); !ok || got != want {
+			t.Errorf("%q is read as %+v, %v, want %+v", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{
+		"", "1", "1|" + ms, "1|" + ms + "|", "1|" + ms + "|4", "1|" + ms + "|0|", "2|" + ms + "|0", "0|" + ms + "|0",
+		"1|1" + ms + "|0", "1|1|0", "1|0|0", "1|-1|0", "1||0", "!OOM command not allowed",
+	} {
+		if got, ok := redislock.ReadRenewed(text, &ref); ok {
+			t.Errorf("%q is read as %+v, want doubt", text, got)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package redislock_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -105,6 +106,29 @@ func TestForgedSignOfLife(t *testing.T) {
 		must(t, read("n/3"))
 		if n, err := raw.Exists(t.Context(), "cronce:v1:q:{key}").Result(); n != 0 || err != nil {
 			t.Errorf("%d queues are left, %v", n, err)
+		}
+	}
+}
+
+// A lease is gone, and it cannot be read whether it was taken by force. Its renewal says that it is lost: that is known. Its release is
+// doubt: a repetition would be taken for the answer to an earlier one.
+func TestForgedTakings(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int{1, 2} {
+		d, raw := realDriver(t, redislock.Options{})
+		g, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/1", TTL: time.Minute, Limit: limit})
+		must(t, err)
+		h := driver.LeaseRef{Key: "key", Owner: "n/1", Fence: g.Fence, TTL: time.Minute, Limit: limit}
+		must(t, raw.FlushAll(t.Context()).Err())
+		must(t, raw.Set(t.Context(), "cronce:v1:t:{key}", "x", 0).Err())
+		_, err = d.Renew(t.Context(), h)
+		for name, err := range map[string]error{"alone": err, "with others": d.RenewAll(t.Context(), []driver.LeaseRef{h})[0].Err} {
+			if !errors.Is(err, driver.ErrLost) || errors.Is(err, driver.ErrForced) {
+				t.Errorf("limit %d: a renewal %s is answered %v, want lock.ErrLost", limit, name, err)
+			}
+		}
+		if err := d.Release(t.Context(), h); err == nil || errors.Is(err, driver.ErrLost) {
+			t.Errorf("limit %d: the release is answered %v, want doubt", limit, err)
 		}
 	}
 }

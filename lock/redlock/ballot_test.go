@@ -165,3 +165,27 @@ func TestBallotOfARelease(t *testing.T) {
 		}
 	}
 }
+
+// An owner that leads pauses least. The range of the pauses of another owner doubles with each loss: it begins at twice the time of
+// the attempt, and ends at the longest pause. Of a thousand pauses one is in the last quarter of the range.
+func TestBackoff(t *testing.T) {
+	for _, c := range []struct {
+		lost        int
+		took, under time.Duration
+	}{
+		{-1, time.Second, minPause},
+		{0, 0, minPause + 2*minPause},
+		{0, 10 * time.Millisecond, minPause + 20*time.Millisecond},
+		{1, 10 * time.Millisecond, minPause + 40*time.Millisecond},
+		{9, 10 * time.Millisecond, minPause + maxPause},
+		{0, time.Second, minPause + maxPause},
+	} {
+		var longest time.Duration
+		for range 1000 {
+			longest = max(longest, backoff(c.lost, c.took))
+		}
+		if longest >= c.under || longest < c.under*3/4 {
+			t.Errorf("%d lost, an attempt of %v: the longest pause is %v, want just under %v", c.lost, c.took, longest, c.under)
+		}
+	}
+}

@@ -83,6 +83,28 @@ func TestSweepCutoff(t *testing.T) {
 	})
 }
 
+// The place of an owner is removed when the owner has owed a sign of life for more than an hour,
+// since the first request or since the second. An owner that owes none keeps its place.
+func TestSweepPlaces(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		const now, hour = int64(1_795_207_852_937_000), int64(3_600_000_000)
+		set(now)
+		for owner, asked := range map[string]int64{
+			"here": 0, "asked": now, "asked-twice": -now, "just-once": now - hour, "just-twice": hour - now, "once": now - hour - 1, "twice": hour - now + 1,
+		} {
+			run(fmt.Sprintf("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', 'key', '%s', '', 1, 1, 0, %d)", owner, asked))
+		}
+		d.MaintenanceDue()
+		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "none", Owner: "n/1"}))
+		d.MaintenanceDone()
+		got := strings.Fields(texts(t, on.connect(t), "SELECT owner FROM cronce_places ORDER BY owner"))
+		if want := "[asked asked-twice here just-once just-twice]"; fmt.Sprint(got) != want {
+			t.Errorf("kept are %v, want %s", got, want)
+		}
+	})
+}
+
 // The record of leases that were taken is removed once it no longer counts, and not before.
 func TestSweepBooks(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
@@ -98,6 +120,28 @@ func TestSweepBooks(t *testing.T) {
 		got := strings.Fields(texts(t, on.connect(t), "SELECT name FROM cronce_taken ORDER BY name"))
 		if want := "[counts just-over]"; fmt.Sprint(got) != want {
 			t.Errorf("kept are %v, want %s", got, want)
+		}
+	})
+}
+
+// The maintenance leaves the record of a forced unlock as long as it must be kept, and removes it then.
+func TestForcedIsRemembered(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, _ := standing(t, on)
+		const now = int64(1_795_207_852_937_000)
+		set(now)
+		_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute})
+		must(t, err)
+		_, err = d.Force(t.Context(), driver.ForceRequest{Key: "key", ID: "1", By: "operator", Reason: "stuck"})
+		must(t, err)
+		for past, want := range []string{"1", "0"} { // µs past the last instant at which it is kept
+			set(now + driver.ForceRecordsKept.Microseconds() + int64(past))
+			d.MaintenanceDue()
+			must(t, d.Release(t.Context(), driver.LeaseRef{Key: "none", Owner: "n/1"}))
+			d.MaintenanceDone()
+			if got := strings.TrimSpace(texts(t, on.connect(t), "SELECT count(*) FROM cronce_taken")); got != want {
+				t.Errorf("%d µs past it there are %s records, want %s", past, got, want)
+			}
 		}
 	})
 }

@@ -116,3 +116,35 @@ func TestRepliesLaterThanTheTTL(t *testing.T) {
 		must(t, hold(t, lock.New(warm, "next"), fmt.Sprint("k", k)).Release(t.Context()))
 	}
 }
+
+// A waiter has left when its requests reach the server, and is granted the key. The grant that nobody received is given up, whichever of
+// the replies is lost: no place is left, and another owner gets the key at once.
+func TestGrantToAWaiterThatLeft(t *testing.T) {
+	t.Parallel()
+	addr := zkserver.Shared(t)
+	for lost := range int32(5) {
+		t.Run(fmt.Sprint("reply ", lost, " is lost"), func(t *testing.T) { // 0: none
+			t.Parallel()
+			p, other := newProxy(t, addr), newDriver(t, addr, zklock.Options{Session: time.Minute})
+			d := newDriver(t, p.addr(), zklock.Options{Session: time.Minute})
+			a := driver.Acquisition{Key: fmt.Sprint("k", lost), Owner: "a/1", TTL: time.Minute}
+			must(t, d.Release(t.Context(), holding(a, settled(t, func() (driver.Grant, error) { return d.Acquire(t.Context(), a) })))) // creates the parent
+			p.slow.Store(true)
+			ctx, stop := context.WithCancel(t.Context())
+			left := make(chan error, 1)
+			go func() {
+				_, err := d.Wait(ctx, a)
+				left <- err
+			}()
+			rig.Eventually(t, "a request of the waiter", func() bool { return p.held.Load() > 0 })
+			stop()
+			if err := <-left; err == nil {
+				t.Error("a waiter that has left is granted the key")
+			}
+			p.cut.Store(lost)
+			p.slow.Store(false)
+			rig.Eventually(t, "the end of the place", func() bool { return d.Places() == 0 })
+			must(t, hold(t, lock.New(other, "b"), a.Key).Release(t.Context()))
+		})
+	}
+}

@@ -1,6 +1,8 @@
 package zklock_test
 
 import (
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,4 +114,32 @@ func TestLostReplyOfAWaiter(t *testing.T) {
 	if n := len(places(t, op, d, "k")); n != 0 {
 		t.Errorf("%d places after the release", n)
 	}
+}
+
+// A waiter that has lost a reply reports the doubt at once, and waits on.
+func TestLostReplyIsReported(t *testing.T) {
+	t.Parallel()
+	addr := zkserver.Shared(t)
+	p := newProxy(t, addr)
+	d := newDriver(t, addr, zklock.Options{Session: time.Minute})
+	waiter := newDriver(t, p.addr(), zklock.Options{Session: time.Minute})
+	hold(t, lock.New(waiter, "warm"), "warm")
+	first := hold(t, lock.New(d, "a"), "k")
+	var held, doubts atomic.Int32
+	a := driver.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute, Answered: func(err error) {
+		if _, is := errors.AsType[*lock.HeldError](err); is {
+			held.Add(1)
+		} else {
+			doubts.Add(1)
+		}
+	}}
+	p.cut.Store(2)
+	got := make(chan error, 1)
+	go func() {
+		_, err := waiter.Wait(t.Context(), a)
+		got <- err
+	}()
+	rig.Eventually(t, "both answers", func() bool { return doubts.Load() > 0 && held.Load() > 0 })
+	must(t, first.Release(t.Context()))
+	must(t, <-got)
 }

@@ -18,6 +18,7 @@ type proxy struct {
 	cut    atomic.Int32 // cuts the connection at this message, counted from now on; 0: at none
 	silent atomic.Bool
 	slow   atomic.Bool      // nothing is forwarded while it is true
+	held   atomic.Int32     // messages that were kept for that time
 	asked  [32]atomic.Int32 // forwarded requests, by operation
 	read   atomic.Int64     // bytes of the server's messages
 	wg     sync.WaitGroup
@@ -92,6 +93,9 @@ func (p *proxy) pass(from, to net.Conn, replies bool) {
 		msg = append(msg, make([]byte, binary.BigEndian.Uint32(msg))...)
 		if _, err := io.ReadFull(from, msg[4:]); err != nil {
 			return
+		}
+		if p.slow.Load() {
+			p.held.Add(1)
 		}
 		for p.slow.Load() {
 			<-time.After(time.Millisecond)

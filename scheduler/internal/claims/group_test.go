@@ -43,3 +43,26 @@ func TestNewWatcherPeeks(t *testing.T) {
 		t.Fatalf("a new watcher sends %+v, want a peek at one tick", b)
 	}
 }
+
+// In a fleet of up to eight nodes each node peeks at the ticks of the others, and none keeps or asks about a group. One node
+// more is a large fleet.
+func TestGroupsOfLargeFleetsAlone(t *testing.T) {
+	schedule, err := spec.Parse("* * * * * *", time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for nodes, want := range map[int]int{8: 0, 9: 1} {
+		w := newWorld(schedule, &job.Rules{}, 2)
+		w.c.cfg.Groups, w.c.cfg.Peek, w.c.cfg.Spread = true, true, 25*time.Millisecond
+		names := make([]string, nodes-1)
+		for i := range names {
+			names[i] = fmt.Sprintf("node%d", i)
+		}
+		w.c.Nodes(rendezvous.Of("a", names))
+		w.now = (w.now/1000 + 1) * 1000
+		w.c.Take(w.now, 0)
+		if len(w.c.groups) != want {
+			t.Errorf("with %d nodes there are %d groups, want %d", nodes, len(w.c.groups), want)
+		}
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/series/claimer"
+	"github.com/cronce/cronce/scheduler/internal/claims"
+	"github.com/cronce/cronce/scheduler/internal/signal"
 )
 
 // A store that answers one claim of a request is reachable: the errors of the others concern their
@@ -34,6 +36,17 @@ func TestVerdictOnARequest(t *testing.T) {
 		}
 		if reached, failed := verdict(answers); reached != c.reached || !errors.Is(failed, c.failed) {
 			t.Errorf("%v: reached %v, failed with %v", c.errs, reached, failed)
+		}
+	}
+}
+
+// After an answer that shows that the node's clock may be behind the store's, the node beats at once: a beat reads the clock.
+func TestAnswerThatReadsTheClock(t *testing.T) {
+	for want, fx := range []claims.Effects{{}, {ReadClock: true}} {
+		d := New(Config{Beat: signal.New()})
+		d.apply(fx)
+		if raised := len(d.cfg.Beat); raised != want {
+			t.Errorf("after %+v %d beats are due, want %d", fx, raised, want)
 		}
 	}
 }
