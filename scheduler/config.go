@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/cronce/cronce/internal/absent"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/text"
@@ -91,6 +92,9 @@ func (c Config) withDefaults() Config {
 	if c.Name == "" {
 		c.Name, _ = os.Hostname()
 	}
+	if absent.Is(c.Store) {
+		c.Store = nil // also one that an interface hides: no method of it may be called
+	}
 	if store, named := c.Store.(driver.Namespaced); named && c.Namespace == "" {
 		c.Namespace = store.Namespace()
 	}
@@ -151,7 +155,7 @@ func (c *Config) faults() (errs []error) {
 		}
 	}
 	for i, o := range c.Observers {
-		if o == nil {
+		if absent.Is(o) {
 			errs = append(errs, fmt.Errorf("observers[%d]: is nil", i))
 		}
 	}
