@@ -30,7 +30,7 @@ type attached interface {
 }
 
 // A Controller makes the changes of operators: commands, pages and API call it. It is safe for
-// concurrent use.
+// concurrent use. Make one with [NewController]: the zero Controller cannot be used.
 type Controller struct {
 	store    ControlStore
 	driver   driver.Driver  // of the store

@@ -23,7 +23,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// A Runner runs commands. It is safe for concurrent use.
+// A Runner runs commands. It is safe for concurrent use. Make one with [New]: the zero
+// Runner cannot be used.
 type Runner struct{ backend backend }
 
 // A backend starts commands on one platform.
