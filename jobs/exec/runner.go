@@ -16,8 +16,8 @@ import (
 
 // A Config has the settings of a Runner.
 type Config struct {
-	// Warden has the arguments with which this program calls Warden and does nothing else. On Linux
-	// it is required. The warden has the privileges of the node, and no variable of its
+	// Warden has the arguments, without the name of the program, with which this program calls Warden and does nothing else.
+	// On Linux it is required. If they lead elsewhere, New refuses that process. The warden has the privileges of the node, and no variable of its
 	// environment.
 	Warden []string
 	// Logger gets the lines that belong to no run. Nil: no log.
