@@ -28,7 +28,7 @@ type Store interface {
 	series.Membership
 }
 
-// Config configures a Node. Only Store and Jobs are required.
+// Config configures a Node. Only Store is required.
 type Config struct {
 	// Name is shown in logs and in the journal, followed by a random part that makes it unique. It
 	// must match [A-Za-z0-9][A-Za-z0-9._-]{0,62}. Empty: the host's name.
