@@ -110,3 +110,18 @@ func TestMiddlewareFaults(t *testing.T) {
 		t.Errorf("replaced: %v", err)
 	}
 }
+
+// A caller that changes its slice of middleware after New changes no job that is added later.
+func TestMiddlewareIsCopied(t *testing.T) {
+	t.Parallel()
+	var w wrapper
+	node := []scheduler.Middleware{w.around}
+	n, err := scheduler.New(scheduler.Config{Name: "n", Store: new(memlock.Store), Middleware: node})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node[0] = nil
+	if err := n.Add(scheduler.Job{Name: "a", Spec: "@daily", Func: nothing}); err != nil || w.built.Load() != 1 {
+		t.Errorf("%v, the middleware was built %d times, want once", err, w.built.Load())
+	}
+}
