@@ -12,7 +12,8 @@ import (
 )
 
 // A Lease is one grant of a key. Its context ends, with a cause, before another
-// owner can be granted the key. It is safe for concurrent use.
+// owner can be granted the key. It is safe for concurrent use. Only a [Locker] makes one: the zero Lease
+// cannot be used.
 type Lease struct {
 	locker *Locker
 	ref    driver.LeaseRef

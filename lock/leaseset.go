@@ -9,7 +9,7 @@ import (
 )
 
 // A LeaseSet is the leases on several keys, held together. It is safe for
-// concurrent use.
+// concurrent use. Only a [Locker] makes one: the zero LeaseSet cannot be used.
 type LeaseSet struct{ all []*Lease } // in the order of their keys
 
 // AcquireAll waits for all keys until ctx ends, as [Locker.Acquire] does for one, and holds all of

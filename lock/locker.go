@@ -14,7 +14,7 @@ const DefaultTTL = 30 * time.Second
 
 // A Locker acquires leases from a store and keeps them. New and Open start no goroutine, and a
 // Locker holds no connection; a timer runs while leases are held, and for up to a minute after. A
-// Locker is safe for concurrent use. Make one per process and store with [Open].
+// Locker is safe for concurrent use. Make one per process and store with [Open]: the zero Locker cannot be used.
 type Locker struct {
 	driver      driver.Driver
 	shares      bool                // the store is a Sharer

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cronce/cronce/internal/absent"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/internal/renew"
 )
@@ -18,7 +19,7 @@ const openTime = 10 * time.Second
 // refuses the store, and names the change that it needs; an *ArgumentError refuses a nil store, or node; any other
 // error is doubt, in which case Open may be called again. Open starts no goroutine.
 func Open(ctx context.Context, d driver.Driver, node string) (*Locker, []driver.Risk, error) {
-	if d == nil {
+	if absent.Is(d) {
 		return nil, nil, driver.Refuse("store", "nil", "a store")
 	}
 	if err := driver.CheckNode(node); err != nil {
@@ -44,7 +45,7 @@ func Open(ctx context.Context, d driver.Driver, node string) (*Locker, []driver.
 // other all the same: every Locker adds random bits of its own.
 // New panics if the store is nil.
 func New(d driver.Driver, node string) *Locker {
-	if d == nil {
+	if absent.Is(d) {
 		panic("lock: New: the store is nil, must be a store")
 	}
 	l := &Locker{driver: d, owners: renew.OwnersOf(node)}

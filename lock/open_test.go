@@ -76,15 +76,24 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// A Locker without a store is refused where it is made, and not at its first request.
+// A Locker without a store is refused where it is made, and not at its first request, also if an
+// interface hides that there is none.
 func TestNewWithoutAStore(t *testing.T) {
-	defer func() {
-		if r := recover(); r != "lock: New: the store is nil, must be a store" {
-			t.Errorf("New panicked with %v", r)
+	for _, none := range []driver.Driver{nil, (*memlock.Store)(nil), (*struct{ *memlock.Store })(nil)} {
+		func() {
+			defer func() {
+				if r := recover(); r != "lock: New: the store is nil, must be a store" {
+					t.Errorf("New(%T) panicked with %v", none, r)
+				}
+			}()
+			lock.New(none, "a")
+			t.Errorf("New(%T) returned", none)
+		}()
+		_, _, err := lock.Open(t.Context(), none, "a")
+		if bad, is := errors.AsType[*lock.ArgumentError](err); !is || bad.Argument != "store" || bad.Value != "nil" {
+			t.Errorf("Open(%T): %v, want the argument store", none, err)
 		}
-	}()
-	lock.New(nil, "a")
-	t.Error("New returned")
+	}
 }
 
 // A program opens its Locker on a store that was asked whether it is fit.

@@ -34,3 +34,11 @@ func TestOptionsValidate(t *testing.T) {
 		}
 	}
 }
+
+// The words of a refused limit name the option, its value, and both ends of the allowed range.
+func TestLimitWords(t *testing.T) {
+	const want = "lock: limit is -1, must be 0 or 1 (alone) to NoLimit, 2147483647 (any number)"
+	if err := (lock.Options{Limit: -1}).Validate(); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

@@ -30,7 +30,7 @@ type attached interface {
 }
 
 // A Controller makes the changes of operators: commands, pages and API call it. It is safe for
-// concurrent use.
+// concurrent use. Make one with [NewController]: the zero Controller cannot be used.
 type Controller struct {
 	store    ControlStore
 	driver   driver.Driver  // of the store
@@ -302,6 +302,10 @@ func (c *Controller) request(ctx context.Context, r series.Control) Change {
 		}
 	}
 	a := Change{Request: r}
+	if a.Err = r.Check(); a.Err != nil { // a driver that is no series.Front would make what it does not know
+		a.Outcome = ChangeFailed
+		return a
+	}
 	doubt := false // an earlier request may have been made
 	for i := range requests {
 		if i > 0 && wait.Sleep(ctx, betweenRequests) != nil {

@@ -43,7 +43,8 @@ type Options struct {
 	Lines int
 }
 
-// A Projection keeps the state of a namespace in memory. It is safe for concurrent use.
+// A Projection keeps the state of a namespace in memory. It is safe for concurrent use. Make
+// one with [New]: the zero Projection cannot be used.
 type Projection struct {
 	o      Options
 	turn   chan struct{} // held by the one refresh at a time

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,6 +59,31 @@ func TestCopiesOfARequestForARun(t *testing.T) {
 	}
 	if is := s.ReadSeries(t.Context(), []string{"report"})[0]; len(is.Runs) != 1 || is.Change != 1 {
 		t.Errorf("the series is %+v", is)
+	}
+}
+
+// A request that no store supports is refused and leaves the job alone, also on a driver without a
+// series.Front, which checks nothing itself.
+func TestInvalidRequestsDoNothing(t *testing.T) {
+	valid := series.Control{Key: "report", Action: series.ActionPause, Op: "1", Who: "ann", Reason: "by hand", Seen: series.AnySeen}
+	for argument, change := range map[string]func(c *series.Control){
+		"action": func(c *series.Control) { c.Action = "stop" },
+		"who":    func(c *series.Control) { c.Who = "" },
+		"op":     func(c *series.Control) { c.Op = strings.Repeat("1", 65) },
+		"until":  func(c *series.Control) { c.Until = -5 },
+		"number": func(c *series.Control) { c.Action, c.Number = series.ActionCancel, -1 },
+	} {
+		s := memlock.New(memlock.Options{})
+		s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+		r := valid
+		change(&r)
+		a := ops.NewController(s).Make(t.Context(), &s.ReadSeries(t.Context(), []string{"report"})[0], ops.Request{Control: r})
+		if bad, is := errors.AsType[*driver.ArgumentError](a.Err); a.Outcome != ops.ChangeFailed || !is || bad.Argument != argument {
+			t.Errorf("%s: %s, %v", argument, a.Outcome, a.Err)
+		}
+		if is := s.ReadSeries(t.Context(), []string{"report"})[0]; is.Change != 0 {
+			t.Errorf("%s: the series has the change %d", argument, is.Change)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/cronce/cronce/internal/absent"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/text"
@@ -27,7 +28,7 @@ type Store interface {
 	series.Membership
 }
 
-// Config configures a Node. Only Store and Jobs are required.
+// Config configures a Node. Only Store is required.
 type Config struct {
 	// Name is shown in logs and in the journal, followed by a random part that makes it unique. It
 	// must match [A-Za-z0-9][A-Za-z0-9._-]{0,62}. Empty: the host's name.
@@ -63,15 +64,15 @@ type Config struct {
 	// leaves a tick to the other nodes; it claims the tick once a slot is free, if no other node
 	// took it. Zero: 1000. Negative: no bound.
 	Concurrency int
-	// Grace is how long a drain waits for runs before it cancels their contexts. Zero: 20s.
+	// Grace is how long a drain waits for runs before it cancels their contexts, at most 24h. Zero: 20s.
 	Grace time.Duration
 	// CancelGrace is how long a run may continue after its context ended before the log names it,
-	// and how long a drain then waits for it. Zero: 5s.
+	// and how long a drain then waits for it, at most 24h. Zero: 5s.
 	CancelGrace time.Duration
 	// Spread is how long a node waits before it claims a tick that belongs to another node's share.
-	// Zero: 25ms. Negative: no wait.
+	// At most 1m. Zero: 25ms. Negative: no wait.
 	Spread time.Duration
-	// StoreTimeout bounds one request to the store. Zero: 2s. Otherwise it is 10ms or more.
+	// StoreTimeout bounds one request to the store. Zero: 2s. Otherwise it is 10ms to 5m.
 	StoreTimeout time.Duration
 	// ClockWarn is the offset between this machine's clock and the store's above which the node
 	// logs a warning. Zero: 500ms.
@@ -90,6 +91,9 @@ var (
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
 		c.Name, _ = os.Hostname()
+	}
+	if absent.Is(c.Store) {
+		c.Store = nil // also one that an interface hides: no method of it may be called
 	}
 	if store, named := c.Store.(driver.Namespaced); named && c.Namespace == "" {
 		c.Namespace = store.Namespace()
@@ -120,6 +124,13 @@ const unbounded = 1 << 40
 // minStoreTimeout is the least Config.StoreTimeout: within less no store answers reliably, so no tick would ever be claimed.
 const minStoreTimeout = 10 * time.Millisecond
 
+// Upper bounds of a configuration. A larger value is an error: a wrong unit or an additional digit.
+const (
+	maxGrace        = 24 * time.Hour
+	maxSpread       = time.Minute
+	maxStoreTimeout = 5 * time.Minute
+)
+
 func orDefault(d, fallback time.Duration) time.Duration {
 	if d == 0 {
 		return fallback
@@ -144,19 +155,29 @@ func (c *Config) faults() (errs []error) {
 		}
 	}
 	for i, o := range c.Observers {
-		if o == nil {
+		if absent.Is(o) {
 			errs = append(errs, fmt.Errorf("observers[%d]: is nil", i))
 		}
 	}
 	if err := spec.CheckZone(c.Zone); err != nil {
 		errs = append(errs, fmt.Errorf("zone: %w", err))
 	}
+	return append(errs, c.durationFaults()...)
+}
+
+func (c *Config) durationFaults() (errs []error) {
 	for _, d := range []struct {
-		path  string
-		value time.Duration
-	}{{"grace", c.Grace}, {"cancel_grace", c.CancelGrace}, {"store_timeout", c.StoreTimeout}, {"clock_warn", c.ClockWarn}} {
+		path        string
+		value, most time.Duration // no bound if most is 0
+		shown       string
+	}{
+		{"grace", c.Grace, maxGrace, "24h"}, {"cancel_grace", c.CancelGrace, maxGrace, "24h"}, {"spread", c.Spread, maxSpread, "1m"},
+		{"store_timeout", c.StoreTimeout, maxStoreTimeout, "5m"}, {"clock_warn", c.ClockWarn, 0, ""},
+	} {
 		if d.value < 0 {
 			errs = append(errs, fmt.Errorf("%s: is %v, must be 0 or more", d.path, d.value))
+		} else if d.most > 0 && d.value > d.most {
+			errs = append(errs, fmt.Errorf("%s: is %v, must be up to %s", d.path, d.value, d.shown))
 		}
 	}
 	if t := c.StoreTimeout; t > 0 && t < minStoreTimeout {

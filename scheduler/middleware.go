@@ -1,12 +1,17 @@
 package scheduler
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/cronce/cronce/internal/panictext"
+	"github.com/cronce/cronce/scheduler/internal/text"
 )
 
 // A Middleware wraps the functions of jobs, for a need that several jobs share: a trace, a check, a
-// transaction. It is called once for each job, when the node gets the job. The function that it
+// transaction. It is called once for each job, when the node gets the job; if it panics or
+// returns nil then, the job is refused. The function that it
 // returns is called for each try of each run, in place of the function that it was given. The same
 // rules hold as for a job's function: it returns soon after its context ended, a panic is
 // recovered, and its error is the error of the try. It gets the errors of the functions inside it,
@@ -30,8 +35,11 @@ func wrap(jobs []Job, node []Middleware, limits *places) (funcs []Func, errs []e
 				if all[k] == nil {
 					f = nil
 					errs = append(errs, fmt.Errorf("%s[%d]: is nil", path, k))
-				} else if f = all[k](f); f == nil {
-					errs = append(errs, fmt.Errorf("%s[%d]: returned no function", path, k))
+				} else if outer, err := around(all[k], f); err != nil {
+					f = nil
+					errs = append(errs, fmt.Errorf("%s[%d]: %w", path, k, err))
+				} else {
+					f = outer
 				}
 			}
 		}
@@ -42,4 +50,18 @@ func wrap(jobs []Job, node []Middleware, limits *places) (funcs []Func, errs []e
 		funcs[i] = f
 	}
 	return funcs, errs
+}
+
+// around calls a middleware. If it panics or returns no function, that is a fault of the configuration:
+// a node that runs must survive it, since it may get jobs at any time.
+func around(m Middleware, inner Func) (outer Func, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			outer, err = nil, errors.New("panicked: "+text.Error(panictext.Of(v)))
+		}
+	}()
+	if outer = m(inner); outer == nil {
+		return nil, errors.New("returned no function")
+	}
+	return outer, nil
 }

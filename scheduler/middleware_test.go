@@ -67,10 +67,11 @@ func TestMiddleware(t *testing.T) {
 	})
 }
 
-// Middleware that is nil, or returns nil, is a fault with its path, in New, Add and Replace.
+// Middleware that is nil, returns nil or panics is a fault with its path, in New, Add and Replace.
 func TestMiddlewareFaults(t *testing.T) {
 	t.Parallel()
 	nothingComes := func(scheduler.Func) scheduler.Func { return nil }
+	breaks := func(scheduler.Func) scheduler.Func { panic("no tracer") }
 	pass := func(next scheduler.Func) scheduler.Func { return next }
 	job := func(m ...scheduler.Middleware) scheduler.Job {
 		return scheduler.Job{Name: "a", Spec: "@daily", Func: nothing, Middleware: m}
@@ -84,6 +85,8 @@ func TestMiddlewareFaults(t *testing.T) {
 		{nil, job(nil, nothingComes, pass), []string{"jobs[0].middleware[1]: returned no function"}},
 		{[]scheduler.Middleware{nil, pass}, job(), []string{"middleware[0]: is nil"}},
 		{[]scheduler.Middleware{nothingComes}, job(), []string{"jobs[0]: middleware[0]: returned no function"}},
+		{nil, job(pass, breaks), []string{"jobs[0].middleware[1]: panicked: no tracer"}},
+		{[]scheduler.Middleware{pass, breaks}, job(), []string{"jobs[0]: middleware[1]: panicked: no tracer"}},
 		{[]scheduler.Middleware{nothingComes}, scheduler.Job{Name: "a", Spec: "@daily"}, []string{"jobs[0].func: is nil, a function is needed"}},
 	} {
 		_, err := scheduler.New(scheduler.Config{Name: "n", Store: new(memlock.Store), Middleware: tc.node, Jobs: []scheduler.Job{tc.job}})
@@ -100,7 +103,25 @@ func TestMiddlewareFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := n.Replace(job(breaks)); err == nil || !strings.Contains(err.Error(), "jobs[0].middleware[0]: panicked: no tracer") {
+		t.Errorf("replaced by one that panics: %v", err)
+	}
 	if err := n.Replace(job(nil)); err == nil || !strings.Contains(err.Error(), "jobs[0].middleware[0]: is nil") {
 		t.Errorf("replaced: %v", err)
+	}
+}
+
+// A caller that changes its slice of middleware after New changes no job that is added later.
+func TestMiddlewareIsCopied(t *testing.T) {
+	t.Parallel()
+	var w wrapper
+	node := []scheduler.Middleware{w.around}
+	n, err := scheduler.New(scheduler.Config{Name: "n", Store: new(memlock.Store), Middleware: node})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node[0] = nil
+	if err := n.Add(scheduler.Job{Name: "a", Spec: "@daily", Func: nothing}); err != nil || w.built.Load() != 1 {
+		t.Errorf("%v, the middleware was built %d times, want once", err, w.built.Load())
 	}
 }

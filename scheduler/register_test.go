@@ -131,17 +131,33 @@ func TestJitterInTheNight(t *testing.T) {
 	})
 }
 
+type idleObserver struct{}
+
+func (*idleObserver) Observe(scheduler.Event) {}
+
 // Each fault of the configuration is refused.
 func TestConfigFaults(t *testing.T) {
 	t.Parallel()
+	const twoCenturies = 200 * 365 * 24 * time.Hour
 	for path, change := range map[string]func(c *scheduler.Config){
 		"store":         func(c *scheduler.Config) { c.Store = nil },
+		"store: is nil": func(c *scheduler.Config) { c.Store = (*memlock.Store)(nil) },
 		"name":          func(c *scheduler.Config) { c.Name = "a|b" },
 		"namespace":     func(c *scheduler.Config) { c.Namespace = "a|b" },
 		"grace":         func(c *scheduler.Config) { c.Grace = -1 },
 		"cancel_grace":  func(c *scheduler.Config) { c.CancelGrace = -1 },
 		"store_timeout": func(c *scheduler.Config) { c.StoreTimeout = -1 },
 		"clock_warn":    func(c *scheduler.Config) { c.ClockWarn = -1 },
+
+		"grace: is 1752000h0m0s, must be up to 24h":        func(c *scheduler.Config) { c.Grace = twoCenturies },
+		"cancel_grace: is 1752000h0m0s, must be up to 24h": func(c *scheduler.Config) { c.CancelGrace = twoCenturies },
+		"spread: is 1752000h0m0s, must be up to 1m":        func(c *scheduler.Config) { c.Spread = twoCenturies },
+		"store_timeout: is 1752000h0m0s, must be up to 5m": func(c *scheduler.Config) { c.StoreTimeout = twoCenturies },
+
+		"observers[0]: is nil": func(c *scheduler.Config) { c.Observers = []scheduler.Observer{scheduler.ObserverFunc(nil)} },
+		"observers[1]: is nil": func(c *scheduler.Config) {
+			c.Observers = []scheduler.Observer{scheduler.ObserverFunc(func(scheduler.Event) {}), (*idleObserver)(nil)}
+		},
 
 		"store_timeout: is 1ns, must be 10ms or more": func(c *scheduler.Config) { c.StoreTimeout = 1 },
 		"Etc/GMT-8": func(c *scheduler.Config) { c.Zone = time.FixedZone("UTC+8", 8*3600) },

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,7 +55,7 @@ type specKey struct{ text, zone string }
 
 func newRegistry(cfg *Config, partitions int, runs *places) *registry {
 	return &registry{
-		store: cfg.Store, partitions: partitions, zone: cfg.Zone, spread: cfg.Spread, around: cfg.Middleware, places: runs, names: make(map[string]*job.Job, len(cfg.Jobs)), removed: map[string]*job.Job{},
+		store: cfg.Store, partitions: partitions, zone: cfg.Zone, spread: cfg.Spread, around: slices.Clone(cfg.Middleware), places: runs, names: make(map[string]*job.Job, len(cfg.Jobs)), removed: map[string]*job.Job{},
 		specs: map[specKey]*spec.Schedule{}, rules: map[job.Rules]*job.Rules{}, intervals: map[*spec.Schedule]time.Duration{},
 	}
 }

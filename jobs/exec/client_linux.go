@@ -15,9 +15,16 @@ import (
 )
 
 // newBackend returns a backend that starts commands through a warden.
+// wardenEnv is a variable of the warden alone. A program whose arguments do not lead to Warden would otherwise be
+// another node there, which starts the next one, without end.
+const wardenEnv = "CRONCE_WARDEN"
+
 func newBackend(cfg Config) (backend, error) {
 	if len(cfg.Warden) == 0 {
 		return nil, errors.New("exec: Config.Warden is empty, must be the arguments with which this program calls Warden")
+	}
+	if os.Getenv(wardenEnv) != "" {
+		return nil, fmt.Errorf("exec: this process was started as a warden with the arguments %q, which must lead to Warden: see Config.Warden", os.Args[1:])
 	}
 	return &client{arguments: cfg.Warden, log: cfg.Logger, changed: make(chan struct{}), left: map[uint64]*remote{}}, nil
 }
@@ -90,7 +97,7 @@ func (c *client) serve(ctx context.Context) error {
 }
 
 // startWarden starts this program as a warden, in a session of its own, because a signal of the
-// terminal is meant for the node. The warden gets no variables, because it needs none.
+// terminal is meant for the node. The warden gets no variables of the node, because it needs none.
 func startWarden(arguments []string) (*net.UnixConn, *osexec.Cmd, error) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -104,7 +111,7 @@ func startWarden(arguments []string) (*net.UnixConn, *osexec.Cmd, error) {
 		return nil, nil, fmt.Errorf("exec: making a socket for the warden: %w", err)
 	}
 	conn := c.(*net.UnixConn) // always, for a socket pair
-	cmd := &osexec.Cmd{Path: "/proc/self/exe", Args: append([]string{os.Args[0]}, arguments...), Env: []string{"PATH=" + defaultPath}, Stderr: os.Stderr,
+	cmd := &osexec.Cmd{Path: "/proc/self/exe", Args: append([]string{os.Args[0]}, arguments...), Env: []string{"PATH=" + defaultPath, wardenEnv + "=1"}, Stderr: os.Stderr,
 		ExtraFiles: []*os.File{theirs}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	if err := cmd.Start(); err != nil {
 		_ = conn.Close()

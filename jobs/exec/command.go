@@ -88,6 +88,9 @@ func (c *Command) check() error {
 	if i := slices.IndexFunc(c.Args, hasNUL); i >= 0 {
 		bad(fmt.Sprintf("args[%d]", i), "without a NUL byte", "%q", c.Args[i])
 	}
+	if hasNUL(c.Dir) {
+		bad("dir", "without a NUL byte", "%q", c.Dir)
+	}
 	for i, v := range c.Env {
 		size += len(v) + perItem
 		name, _, ok := strings.Cut(v, "=")

@@ -139,6 +139,34 @@ func TestContextEnds(t *testing.T) {
 	}
 }
 
+// A Runner that is called to run again refuses that, while it runs and after its end, and goes on to work.
+func TestRunnerRunsOnce(t *testing.T) {
+	r, err := exec.New(exec.Config{Warden: []string{"warden"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 2)
+	for range 2 {
+		go func() { ended <- r.Run(ctx) }()
+	}
+	const want = "exec: run: a runner runs once"
+	if err := <-ended; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := run(t, t.Context(), r, sh("true")); err != nil {
+		t.Error(err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if err := r.Run(ctx); err == nil || err.Error() != want {
+		t.Errorf("after its end: %v, want %s", err, want)
+	}
+}
+
 // The end of a Runner kills the remaining commands.
 func TestRunnerEnds(t *testing.T) {
 	r, err := exec.New(exec.Config{Warden: []string{"warden"}})
@@ -192,6 +220,7 @@ func TestFaults(t *testing.T) {
 	for want, c := range map[string]exec.Command{
 		`exec: args is [], must be a program and its arguments`:                                           {},
 		`exec: args[1] is "a\x00b", must be without a NUL byte`:                                           {Args: []string{"a", "a\x00b"}},
+		`exec: dir is "a\x00b", must be without a NUL byte`:                                               {Args: []string{"a"}, Dir: "a\x00b"},
 		`exec: env[0] is "CRONCE_JOB", must be a name that is not empty, and does not begin with CRONCE_`: {Args: []string{"a"}, Env: []string{"CRONCE_JOB=x"}},
 		`exec: env[1] is "", must be a name that is not empty, and does not begin with CRONCE_`:           {Args: []string{"a"}, Env: []string{"A=", "=x"}},
 		`exec: env[0] is "A", must be name=value`:                                                         {Args: []string{"a"}, Env: []string{"A"}},

@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+	case len(os.Args) > 1 && os.Args[1] == "forgets the warden":
+		if _, err := exec.New(exec.Config{Warden: os.Args[1:]}); err != nil {
+			os.Exit(7)
+		}
 	case len(os.Args) > 2 && os.Args[1] == "node":
 		nodeMain(os.Args[2])
 	case len(os.Args) > 3 && os.Args[1] == "many":

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/cronce/cronce/scheduler"
@@ -15,16 +16,20 @@ import (
 
 // A Config has the settings of a Runner.
 type Config struct {
-	// Warden has the arguments with which this program calls Warden and does nothing else. On Linux
-	// it is required. The warden has the privileges of the node, and no variable of its
+	// Warden has the arguments, without the name of the program, with which this program calls Warden and does nothing else.
+	// On Linux it is required. If they lead elsewhere, New refuses that process. The warden has the privileges of the node, and no variable of its
 	// environment.
 	Warden []string
 	// Logger gets the lines that belong to no run. Nil: no log.
 	Logger *slog.Logger
 }
 
-// A Runner runs commands. It is safe for concurrent use.
-type Runner struct{ backend backend }
+// A Runner runs commands. It is safe for concurrent use. Make one with [New]: the zero
+// Runner cannot be used.
+type Runner struct {
+	backend backend
+	started atomic.Bool
+}
 
 // A backend starts commands on one platform.
 type backend interface {
@@ -52,12 +57,17 @@ func New(cfg Config) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Runner{b}, nil
+	return &Runner{backend: b}, nil
 }
 
 // Run serves the commands until ctx ends, and then kills those that are left. Functions of jobs
-// wait for it, so end ctx only after scheduler.Node.Run has returned.
-func (r *Runner) Run(ctx context.Context) error { return r.backend.run(ctx) }
+// wait for it, so end ctx only after scheduler.Node.Run has returned. Run may be called once.
+func (r *Runner) Run(ctx context.Context) error {
+	if r.started.Swap(true) {
+		return errors.New("exec: run: a runner runs once")
+	}
+	return r.backend.run(ctx)
+}
 
 // Func returns the function of a job that runs the command. The error joins the faults of the
 // command, each a *FieldError. A missing program is no fault: see Command.Find.

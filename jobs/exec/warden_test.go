@@ -118,6 +118,25 @@ func TestWardenThatCannotStart(t *testing.T) {
 	}
 }
 
+// A process that was started as a warden, and does not call Warden, makes no Runner: it would start a
+// process like itself, without end.
+func TestNoNodeInPlaceOfTheWarden(t *testing.T) {
+	var lines bytes.Buffer
+	log := &deaths{Handler: slog.NewTextHandler(&lines, nil), at: make(chan time.Time, 1)}
+	r, err := exec.New(exec.Config{Warden: []string{"forgets the warden"}, Logger: slog.New(log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	<-log.at
+	stop()
+	if err := <-ended; err != nil || !strings.Contains(lines.String(), "exit status 7") {
+		t.Errorf("%v, logged %s", err, &lines)
+	}
+}
+
 // deaths is a log that passes on when wardens died.
 type deaths struct {
 	slog.Handler
@@ -126,7 +145,10 @@ type deaths struct {
 
 func (d *deaths) Enabled(context.Context, slog.Level) bool { return true }
 
-func (d *deaths) Handle(_ context.Context, r slog.Record) error {
+func (d *deaths) Handle(ctx context.Context, r slog.Record) error {
+	if d.Handler != nil {
+		_ = d.Handler.Handle(ctx, r)
+	}
 	select {
 	case d.at <- r.Time:
 	default:

@@ -123,6 +123,7 @@ func (r *Request) checkHeaders() (errs []error) {
 	names := append(slices.Sorted(maps.Keys(r.Headers)), slices.Sorted(maps.Keys(r.SecretHeaders))...)
 	for _, name := range names {
 		canonical := nethttp.CanonicalHeaderKey(name)
+		value, secret := r.SecretHeaders[name]
 		switch {
 		case !isToken(name):
 			errs = append(errs, &FieldError{"headers", strconv.Quote(name), "names of headers"})
@@ -132,6 +133,8 @@ func (r *Request) checkHeaders() (errs []error) {
 			errs = append(errs, &FieldError{"headers." + name, "there twice", "there once, in any case of its letters"})
 		case !isValue(r.Headers[name]):
 			errs = append(errs, &FieldError{"headers." + name, "not printable", "one line of printable characters"})
+		case secret && value == nil:
+			errs = append(errs, &FieldError{"headers." + name, "nil", "a function that returns its value"})
 		}
 		seen[canonical] = true
 	}

@@ -22,6 +22,7 @@ func TestFaults(t *testing.T) {
 		`headers.cronce-fence is set`:                                                {Headers: map[string]string{"cronce-fence": "x"}},
 		`headers.idempotency-key is set`:                                             {SecretHeaders: map[string]func() string{"idempotency-key": nil}},
 		`headers.x-a is there twice`:                                                 {Headers: map[string]string{"X-A": "x"}, SecretHeaders: map[string]func() string{"x-a": nil}},
+		`headers.X-A is nil, must be a function`:                                     {SecretHeaders: map[string]func() string{"X-A": nil}},
 		`headers.X-A is not printable`:                                               {Headers: map[string]string{"X-A": "hunter22\n"}},
 		`body is a template with a fault (body:1: unclosed action)`:                  {Body: "{{.Job"},
 		`can't evaluate field Node), must be a template with the fields .Job, .Tick`: {Body: "{{.Node}}"},

@@ -39,7 +39,7 @@ func checkLease(key, owner string, fence, least int64) error {
 
 func checkLimit(limit int) error {
 	if limit < 0 || limit > NoLimit {
-		return Refuse("limit", fmt.Sprint(limit), "0 and 1: alone, up to NoLimit: as many")
+		return Refuse("limit", fmt.Sprint(limit), fmt.Sprintf("0 or 1 (alone) to NoLimit, %d (any number)", NoLimit))
 	}
 	return nil
 }

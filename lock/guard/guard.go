@@ -25,7 +25,7 @@ type Guard struct {
 // Do calls write unless a higher fence was seen, and returns the error of write. One write runs at
 // a time, so no write of a lower fence is still running when one of a higher fence begins. If write
 // was not called because of a higher fence, the error wraps ErrStale. A fence must be greater than
-// 0; the holder of a fence may write as often as it likes.
+// 0; the holder of a fence may write as often as it likes. Write must not call the Guard, which would wait for itself.
 func (g *Guard) Do(fence int64, write func() error) error {
 	if fence <= 0 {
 		return fmt.Errorf("guard: the fence is %d, must be more than 0", fence)

@@ -96,9 +96,12 @@ func (e *RefusedError) Is(target error) bool {
 
 // Check checks whether a client and its server, or each master of a Cluster, are fit for a
 // [Driver]. It writes nothing. It returns all findings, good ones included, and a *RefusedError if
-// one of them refuses; a server that does not answer is such a finding. The context bounds all
-// requests.
+// one of them refuses; a server that does not answer is such a finding. A nil client and a Ring are
+// refused with a *lock.ArgumentError. The context bounds all requests.
 func Check(ctx context.Context, client redis.UniversalClient, o CheckOptions) ([]driver.Finding, error) {
+	if err := checkKind(client); err != nil {
+		return nil, err
+	}
 	findings := checkClient(client)
 	var mu sync.Mutex
 	err := eachMaster(ctx, client, func(ctx context.Context, c redis.UniversalClient) error {

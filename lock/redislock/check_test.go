@@ -271,10 +271,23 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%+v: the error is %v, want one that names %s", o, err, argument)
 		}
 	}
-	for _, bad := range []redis.UniversalClient{nil, redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})} {
-		_, err := redislock.New(bad, redislock.Options{})
-		if e, ok := errors.AsType[*driver.ArgumentError](err); !ok || e.Argument != "client" {
-			t.Errorf("%T: the error is %v", bad, err)
+}
+
+// No client, also if an interface hides that there is none, and a client of another kind are refused by each function that takes one.
+func TestRefusesTheClient(t *testing.T) {
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	defer ring.Close()
+	for _, c := range []struct {
+		client redis.UniversalClient
+		value  string
+	}{{nil, "nil"}, {(*redis.Client)(nil), "nil"}, {(*redis.ClusterClient)(nil), "nil"}, {ring, "*redis.Ring"}} {
+		_, made := redislock.New(c.client, redislock.Options{})
+		_, checked := redislock.Check(t.Context(), c.client, redislock.CheckOptions{})
+		_, _, listed := redislock.Namespaces(t.Context(), c.client, 1)
+		for name, err := range map[string]error{"New": made, "Check": checked, "Namespaces": listed} {
+			if e, ok := errors.AsType[*driver.ArgumentError](err); !ok || e.Argument != "client" || e.Value != c.value {
+				t.Errorf("%s of %T: %v, want a refusal of the client %s", name, c.client, err, c.value)
+			}
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/cronce/cronce/internal/absent"
 	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
@@ -68,7 +69,8 @@ type Options struct {
 // last waiter or at once with [Driver.Close]; NotifyRuns has a subscription of its own. All methods may be called concurrently. They return
 // when the deadline of their context passes. A context that is cancelled earlier ends them within
 // the client's ReadTimeout, or at once if the client does not respect deadlines. A request that was
-// sent may then still be carried out.
+// sent may then still be carried out. Make one with [New]: the zero
+// Driver cannot be used.
 type Driver struct {
 	client    redis.UniversalClient
 	prompt    bool // the client ends its requests with the deadlines of their contexts
@@ -121,8 +123,8 @@ func New(client redis.UniversalClient, o Options) (*Driver, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if _, ring := client.(*redis.Ring); ring || client == nil {
-		return nil, driver.Refuse("client", fmt.Sprintf("%T", client), "a client of a single server, of Sentinel, or of a Cluster")
+	if err := checkKind(client); err != nil {
+		return nil, err
 	}
 	budget := max(o.JournalBytes/int64(o.Partitions), 1)
 	return &Driver{
@@ -300,6 +302,17 @@ func limits(client redis.UniversalClient) (retries int, deadlines, known bool) {
 		return c.Options().MaxRetries, c.Options().ContextTimeoutEnabled, true
 	}
 	return 0, false, false
+}
+
+// checkKind refuses no client, also if an interface hides that there is none, and a Ring.
+func checkKind(client redis.UniversalClient) error {
+	kind := fmt.Sprintf("%T", client)
+	if absent.Is(client) {
+		kind = "nil"
+	} else if _, ring := client.(*redis.Ring); !ring {
+		return nil
+	}
+	return driver.Refuse("client", kind, "a client of a single server, of Sentinel, or of a Cluster")
 }
 
 // eachMaster calls f for each server that judges leases, concurrently in a Cluster.

@@ -119,6 +119,9 @@ const (
 // scans about limit keys of each server, of any application, and reports whether there are more; a
 // limit of 0 is a million. It uses SCAN, which a user with only [AccessRules] may not do.
 func Namespaces(ctx context.Context, client redis.UniversalClient, limit int) (found []Namespace, more bool, err error) {
+	if err := checkKind(client); err != nil {
+		return nil, false, err
+	}
 	if limit == 0 {
 		limit = defaultLimit
 	}

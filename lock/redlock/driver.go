@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/internal/absent"
 	"github.com/cronce/cronce/lock/driver"
 )
 
@@ -41,7 +42,8 @@ type Options struct {
 
 // A Driver keeps plain leases on a majority of independent servers. The caller keeps ownership of
 // the clients, and closes the Driver before them. All methods may be called concurrently. They
-// return when their context ends.
+// return when their context ends. Make one with [New]: the zero
+// Driver cannot be used.
 type Driver struct {
 	options  Options
 	nodes    []*node
@@ -126,9 +128,13 @@ func (o Options) check() error {
 // single returns the client of one server. It refuses a server that another client already uses.
 func single(i int, c redis.UniversalClient, seen map[string]bool) (*redis.Client, error) {
 	argument := "clients[" + strconv.Itoa(i) + "]"
+	const allowed = "a client of one server, not of a Cluster, Ring or Sentinel"
+	if absent.Is(c) {
+		return nil, driver.Refuse(argument, "nil", allowed)
+	}
 	one, ok := c.(*redis.Client)
-	if !ok || one == nil || one.Options().Addr == "FailoverClient" {
-		return nil, driver.Refuse(argument, fmt.Sprintf("%T", c), "a client of one server, not of a Cluster, Ring or Sentinel")
+	if !ok || one.Options().Addr == "FailoverClient" {
+		return nil, driver.Refuse(argument, fmt.Sprintf("%T", c), allowed)
 	}
 	o := one.Options()
 	switch {

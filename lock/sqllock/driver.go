@@ -65,7 +65,8 @@ type Options struct {
 // no goroutine, with two exceptions: the clean-up that a call has started, for some seconds, and
 // Options.Listen, until 5 seconds after the last waiter has left. All methods may be called
 // concurrently. They return when their context ends, or up to a second later if the driver of the
-// database does not react to it; the request that was sent may still be carried out.
+// database does not react to it; the request that was sent may still be carried out. Make one with [New]: the zero
+// Driver cannot be used.
 type Driver struct {
 	db          *sql.DB
 	grammar     grammar

@@ -65,7 +65,8 @@ type Options struct {
 // A Driver keeps leases and series in ZooKeeper. It opens its session with the first request and
 // keeps it until [Driver.Close]; after a session has expired it opens a new one. All methods may be
 // called concurrently. They return when their context ends; the request that was sent may still be
-// carried out.
+// carried out. Make one with [New]: the zero
+// Driver cannot be used.
 type Driver struct {
 	options Options
 	session session

@@ -18,7 +18,7 @@ const (
 )
 
 // A Collector collects a projection. While the store does not answer it omits the metrics of the
-// current state.
+// current state. Make one with [New]: the zero Collector cannot be used.
 type Collector struct {
 	p *ops.Projection
 

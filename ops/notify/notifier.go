@@ -41,8 +41,8 @@ type Options struct {
 	Heartbeat *Target
 }
 
-// A Notifier sends heartbeats and episodes. Create it with New. It implements
-// [prometheus.Collector].
+// A Notifier sends heartbeats and episodes. Create it with New: the zero Notifier
+// cannot be used. It implements [prometheus.Collector].
 type Notifier struct {
 	o          Options
 	webhook    *http.Client

@@ -22,7 +22,7 @@ import (
 
 // Metrics are a scheduler.Observer and a prometheus.Collector for one node, which is the one that
 // has them among its Config.Observers. A scrape of those that no node has is an error. Make them
-// with New. They are safe for concurrent use.
+// with New: the zero Metrics cannot be used. They are safe for concurrent use.
 type Metrics struct {
 	node atomic.Pointer[scheduler.Node]
 

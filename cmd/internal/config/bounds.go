@@ -1,22 +1,15 @@
 package config
 
 import (
-	"time"
-
 	"github.com/cronce/cronce/cmd/internal/strictyaml"
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Upper bounds of a configuration. A larger value is a typing error: a wrong unit or an additional
-// digit.
-const (
-	maxPoolSize     = 10_000
-	maxSpread       = time.Minute
-	maxStoreTimeout = 5 * time.Minute
-	maxGrace        = 24 * time.Hour
-)
+// A larger pool is a typing error: an additional digit.
+const maxPoolSize = 10_000
 
-// sizeFaults checks the numbers in the section redis.
+// sizeFaults checks the numbers in the section redis, and the concurrency: the scheduler takes any
+// negative one as no bound.
 func (c *Config) sizeFaults(bad func(path, format string, args ...any)) {
 	r := &c.Redis
 	if r.PoolSize < 0 || r.PoolSize > maxPoolSize {
@@ -34,26 +27,7 @@ func (c *Config) sizeFaults(bad func(path, format string, args ...any)) {
 	if r.JournalBytes < 0 {
 		bad("redis.journal_bytes", "is %d, must be 0 or more", r.JournalBytes)
 	}
-}
-
-// tuningFaults checks upper bounds. The scheduler refuses negative values itself and has no upper
-// bounds.
-func (c *Config) tuningFaults(bad func(path, format string, args ...any)) {
-	t := &c.Scheduler
-	if t.Concurrency < -1 {
-		bad("scheduler.concurrency", "is %d, must be 1 or more, 0 for the default, -1 for no bound", t.Concurrency)
-	}
-	for _, d := range []struct {
-		key      string
-		value    Duration
-		most     time.Duration
-		forShown string
-	}{
-		{"grace", t.Grace, maxGrace, "24h"}, {"cancel_grace", t.CancelGrace, maxGrace, "24h"},
-		{"spread", t.Spread, maxSpread, "1m"}, {"store_timeout", t.StoreTimeout, maxStoreTimeout, "5m"},
-	} {
-		if time.Duration(d.value) > d.most {
-			bad("scheduler."+d.key, "is %v, must be up to %s", time.Duration(d.value), d.forShown)
-		}
+	if n := c.Scheduler.Concurrency; n < -1 {
+		bad("scheduler.concurrency", "is %d, must be 1 or more, 0 for the default, -1 for no bound", n)
 	}
 }

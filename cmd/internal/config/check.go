@@ -39,7 +39,6 @@ func (c *Config) faults() (errs []error) {
 	c.redisFaults(bad)
 	c.tlsFaults(bad)
 	c.sizeFaults(bad)
-	c.tuningFaults(bad)
 	return errs
 }
 

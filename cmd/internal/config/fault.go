@@ -48,7 +48,7 @@ func pathInFile(path string) string {
 	switch {
 	case strings.HasPrefix(path, "jobs["), path == "name":
 		return path
-	case slices.Contains([]string{"grace", "cancel_grace", "store_timeout", "clock_warn"}, path):
+	case slices.Contains([]string{"grace", "cancel_grace", "spread", "store_timeout", "clock_warn"}, path):
 		return "scheduler." + path
 	}
 	return ""

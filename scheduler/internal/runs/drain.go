@@ -113,13 +113,14 @@ func (r *Runs) Inspect(now time.Time) {
 }
 
 // inspectRenewal returns the line about a late renewal, once until a renewal succeeds. A renewal is
-// due after the first third of the lease and late in the last third. The caller holds the mutex of
-// the runs.
+// due after the first third of the lease and late in the last third. After the last third, as in a process
+// that was stopped, the lease is lost: its context is about to end, and the next inspection says so. The caller
+// holds the mutex of the runs.
 func (a *Attempt) inspectRenewal(now time.Time) (lines []func()) {
 	left := a.Lease.Deadline().Sub(now)
 	if left >= a.TTL/3 {
 		a.renewalLate = false
-	} else if !a.renewalLate {
+	} else if left > 0 && !a.renewalLate {
 		a.renewalLate = true
 		lines = append(lines, func() { a.runs.cfg.Events.RenewalLate(a, left) })
 	}

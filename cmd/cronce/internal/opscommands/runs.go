@@ -39,6 +39,7 @@ func RunsCommand() *cobra.Command {
 			"are ticks that failed, were lost, missed, paused or taken over, as a whole or in a shard, are on record longer than\n" +
 			"others. With --watch only the newest lines of each job are searched, on a terminal all lines of a job that is named.\n" +
 			"Where the output is no terminal, each run that begins or changes is a line of JSON. cronce why explains one tick.\n\n" +
+			"LATE is how late the tick first began, whichever attempt the line shows; NODE and TOOK are of the latest attempt.\n\n" +
 			"job@tick lists the run of one tick, with its shards if it is divided into them; the tick is a time as cronce why reads it.\n\n" +
 			"Exit code 4: the store does not answer, a line of a journal cannot be read, or no job is on record.",
 		Example: "  cronce runs --alive\n  cronce runs sendSms --verdict missed --since 1h\n  cronce runs report@03:00\n  cronce runs --since 2h --until 1h -o json\n  cronce runs --watch >> runs.jsonl",
