@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// newBackend returns a backend that starts commands through a warden.
-// wardenEnv is a variable of the warden alone. A program whose arguments do not lead to Warden would otherwise be
-// another node there, which starts the next one, without end.
+// wardenEnv is a variable of the warden alone. A program whose arguments do not lead to Warden would
+// otherwise be another node there, which starts the next one, without end.
 const wardenEnv = "CRONCE_WARDEN"
 
+// newBackend returns a backend that starts commands through a warden.
 func newBackend(cfg Config) (backend, error) {
 	if len(cfg.Warden) == 0 {
 		return nil, errors.New("exec: Config.Warden is empty, must be the arguments with which this program calls Warden")
