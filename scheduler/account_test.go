@@ -75,9 +75,10 @@ func (c *world) checkRuns(j *scheduler.Job) {
 	}
 }
 
-// forgotten reports whether the store has forgotten the grant of a run.
+// forgotten reports whether the store has forgotten the grant of a run. Its reply may be on the way until after that: the fence is the
+// instant of the grant.
 func (c *world) forgotten(r *run) bool {
-	return slices.ContainsFunc(c.lost, func(w window) bool { return !r.began.Before(w.from) && !r.began.After(w.to) })
+	return slices.ContainsFunc(c.lost, func(w window) bool { return w.has(r.began) || w.has(time.UnixMicro(r.Fence)) })
 }
 
 // number returns the number of a run in the store: its tick, but in a backfill.

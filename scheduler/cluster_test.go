@@ -82,6 +82,8 @@ type store interface {
 // A window is a time.
 type window struct{ from, to time.Time }
 
+func (w window) has(t time.Time) bool { return !t.Before(w.from) && !t.After(w.to) }
+
 // A ledgerKey identifies a run: the tries of one attempt share it.
 type ledgerKey struct {
 	job   string

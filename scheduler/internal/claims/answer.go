@@ -31,8 +31,8 @@ func (c *Claims) Answer(p *Pending, a *series.Answer, now int64) (starts int) {
 		c.waitUntil(p, now+a.Wait.Milliseconds())
 	case stepHold:
 		c.hold(p, a, now)
-	case stepCover: // ticks from before this spec was in force do not count as missed
-		p.after, p.between = a.Mark, c.missed(p.e, p.job.Spec, a.Mark, p.tick)
+	case stepCover:
+		c.cover(p, a.Mark)
 		c.retries.add(now, p) // the claim keeps its slot
 	case stepTakeOver:
 		c.takeOver(p, a, now)
@@ -60,6 +60,17 @@ func (c *Claims) takeOver(p *Pending, a *series.Answer, now int64) {
 		now = max(now, first.tick) + 2*listing
 	}
 	c.retries.add(now, p)
+}
+
+// cover lets a claim cover the gap behind the store's mark. Ticks from before its spec was in force do
+// not count as missed.
+func (c *Claims) cover(p *Pending, mark int64) {
+	p.after = mark
+	if p.former != nil {
+		p.between = p.former.Spec.Count(max(mark, p.former.Since), p.tick-1, countLimit)
+	} else {
+		p.between = c.missed(p.e, p.job.Spec, mark, p.tick)
+	}
 }
 
 // countLimit bounds the recorded number of missed ticks.
@@ -128,7 +139,7 @@ func (c *Claims) regress(e *entry, mark int64) {
 func (c *Claims) situation(p *Pending) situation {
 	e := p.e
 	return situation{
-		overlap: p.job.Rules.Overlap, backlog: p.job.Rules.Backlog(), draining: c.leaves(e), stale: p.stale, settle: p.purpose == forVerdict,
+		overlap: p.job.Rules.Overlap, backlog: p.job.Rules.Backlog(), draining: c.leaves(e), stale: p.stale, settle: p.purpose == forVerdict, former: p.former != nil,
 		covered: p.tick < e.Last() && e.latest != p, chained: e.chain != nil && e.chain != p,
 	}
 }

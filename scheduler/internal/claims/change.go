@@ -74,8 +74,8 @@ func (c *Claims) settle(e *entry, common, now int64) bool {
 	if tick == 0 {
 		return false
 	}
-	ch.claim = &Pending{e: e, job: e.Job, tick: tick, former: f, purpose: forVerdict, // after is 0: the claim follows any mark
-		between: f.Spec.Count(max(e.mark, f.Since), tick-1, countLimit)}
+	ch.claim = &Pending{e: e, job: e.Job, tick: tick, former: f, purpose: forVerdict}
+	c.cover(ch.claim, e.mark) // a store that has lost decisions answers with a gap
 	c.retries.add(max(now, at), ch.claim)
 	return true
 }

@@ -10,6 +10,7 @@ type situation struct {
 	stale    bool           // a newer tick replaced this one
 	covered  bool           // a newer tick was handed out since, and has a claim of its own
 	settle   bool           // the claim has no slot: it is sent only to be recorded as missed
+	former   bool           // only a former spec has the tick, so no claim of the spec in force covers what is before it
 	chained  bool           // another claim covers the next missed tick
 }
 
@@ -93,6 +94,8 @@ func decide(s situation, a *series.Answer) actions {
 // decideGap returns the consequences if ticks before this one are undecided.
 func decideGap(s situation) actions {
 	switch {
+	case s.former:
+		return actions{step: stepCover}
 	case s.covered:
 		return actions{step: stepDrop}
 	case s.backlog:

@@ -196,6 +196,18 @@ func TestChainAfterAChange(t *testing.T) {
 	wantChain(t, c)
 }
 
+// A store that has failed over may have lost decisions that the node has seen. The ticks of the former spec that are undecided again
+// get their verdict with the next one that is settled.
+func TestChainAfterLostWrites(t *testing.T) {
+	c, e, first := chained(t)
+	lost := e.mark - 16_000
+	c.Answer(first, &series.Answer{Kind: series.KindGap, Mark: lost, Now: changedSpec}, changedSpec)
+	sent := c.retries.take(changedSpec)
+	if len(sent) != 1 || sent[0] != first || first.after != lost || first.between != 7 {
+		t.Errorf("sent then: %+v, after %d with %d between, want the same claim after %d with 7", sent, first.after, first.between, lost)
+	}
+}
+
 // A chain that waits for a claim of a former spec's tick goes on after it, although an opening finds
 // meanwhile that another node has settled all those ticks.
 func TestChainAfterAnotherSettled(t *testing.T) {
