@@ -93,6 +93,25 @@ func TestReleaseOfCancelled(t *testing.T) {
 	})
 }
 
+// A release that gets no answer is repeated for the length of the lease, and no longer: the key is free
+// then, and the caller waits.
+func TestReleaseWithoutAnswer(t *testing.T) {
+	for name, keys := range map[string][]string{"one": {"k"}, "several": {"j", "k"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newFaulty()
+				leases, err := lock.New(store, "a").AcquireAll(t.Context(), keys, lock.Options{TTL: 5 * time.Second})
+				wantErr(t, "acquire", err, nil)
+				store.lose = func(string) bool { return true }
+				began := time.Now()
+				if err := leases.Release(t.Context()); err == nil || time.Since(began) != 5*time.Second {
+					t.Errorf("the release took %v: %v", time.Since(began), err)
+				}
+			})
+		})
+	}
+}
+
 // A key that the store has forgotten was not freed by its holder, whose release says
 // so: other owners may have had it. A release that repeats one without an answer says
 // nothing of the kind, for that may have freed the key, and one of a lease whose time is

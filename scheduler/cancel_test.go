@@ -168,6 +168,30 @@ func TestCancelIsNotified(t *testing.T) {
 	})
 }
 
+// Notices of a job may come while the node's jobs change. The race detector watches it.
+func TestNoticesWhileJobsChange(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		notices := make(chan string)
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Func: nothing})
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Store = notifying{cfg.Store, notices} }
+		n := c.start()
+		c.pass(time.Second)
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			for range 100 {
+				notices <- "a"
+			}
+		}()
+		for range 100 {
+			if err := errors.Join(n.Add(scheduler.Job{Name: "b", Spec: "@hourly", Func: nothing}), n.Remove("b")); err != nil {
+				t.Error(err)
+			}
+		}
+		<-sent
+	})
+}
+
 // A refusing store refuses to notify of cancels.
 type refusing struct {
 	scheduler.Store

@@ -85,6 +85,24 @@ func TestRefusalAfterDoubt(t *testing.T) {
 	})
 }
 
+// A drain waits for no end of a run whose lease was lost, since its node sends none.
+func TestDrainAfterALoss(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 30 * time.Second, Func: takes(10 * time.Minute)})
+		c.pass(time.Hour + time.Second)
+		n := c.nodes[0]
+		n.partition()
+		c.pass(time.Minute)
+		n.heal()
+		c.pass(time.Minute)
+		c.wantLogged(1, "run finished", "outcome", "lost")
+		began := time.Now()
+		if err := n.drain(); err != nil || time.Since(began) > soon {
+			t.Errorf("the drain took %v: %v", time.Since(began), err)
+		}
+	})
+}
+
 // The log names the work that a drain waits for: first after a second, then every five.
 func TestDrainSaysWhy(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -13,22 +14,29 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A kept handler keeps the messages of lines, after it has called bad with each.
+// A kept handler keeps lines, after it has called bad with each.
 type kept struct {
-	bad func(r slog.Record) error
-	mu  *sync.Mutex
-	all *[]slog.Record
+	bad   func(r slog.Record) error
+	mu    *sync.Mutex
+	all   *[]slog.Record
+	attrs []slog.Attr
 }
 
 func (k kept) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
-func (k kept) WithAttrs([]slog.Attr) slog.Handler               { return k }
 func (k kept) WithGroup(string) slog.Handler                    { return k }
+func (k kept) WithAttrs(attrs []slog.Attr) slog.Handler {
+	k.attrs = slices.Concat(k.attrs, attrs)
+	return k
+}
+
 func (k kept) Handle(_ context.Context, r slog.Record) error {
 	if err := k.bad(r); err != nil {
 		return err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	r = r.Clone()
+	r.AddAttrs(k.attrs...)
 	*k.all = append(*k.all, r)
 	return nil
 }
@@ -42,16 +50,24 @@ func (k kept) lines() (count int, lost []int64) {
 			count++
 			continue
 		}
-		r.Attrs(func(a slog.Attr) bool {
-			lost = append(lost, a.Value.Int64())
-			return true
-		})
+		lost = append(lost, attr(r, "count").Int64())
 	}
 	return count, lost
 }
 
+// attr returns the value of a key of a line.
+func attr(r slog.Record, key string) (v slog.Value) {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == key {
+			v = a.Value
+		}
+		return true
+	})
+	return v
+}
+
 func keep(bad func(r slog.Record) error) kept {
-	return kept{bad, new(sync.Mutex), new([]slog.Record)}
+	return kept{bad: bad, mu: new(sync.Mutex), all: new([]slog.Record)}
 }
 
 // The log of one of two nodes hangs. All due ticks of 20 jobs still run, on both nodes, and a run
@@ -182,7 +198,7 @@ func TestBadLoggerCostsLines(t *testing.T) {
 }
 
 // The log hangs while 9,000 ticks run, and then works again. It has the oldest lines and the last
-// line of that time, preceded by the number of lines between them.
+// line of that time, preceded by the number of lines between them with the name of the node.
 func TestLogThatFlowsAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		free := make(chan struct{})
@@ -204,7 +220,7 @@ func TestLogThatFlowsAgain(t *testing.T) {
 			t.Errorf("%d lines were written and %v lost, want %d", written, lost, events)
 		}
 		at, last := 1+16_383, ends[len(ends)-1] // one line is in the handler, and the last waiting line is the newest
-		if all := *log.all; len(all) <= at+1 || all[at].Message != "log lines lost" || all[at+1].Message != string(last.Kind) || !all[at+1].Time.Equal(last.At) {
+		if all := *log.all; len(all) <= at+1 || all[at].Message != "log lines lost" || all[at+1].Message != string(last.Kind) || !all[at+1].Time.Equal(last.At) || !attr(all[at], "node").Equal(attr(all[0], "node")) {
 			t.Errorf("after %q %v, want the count of the lost lines, and then %q %v", all[at-1].Message, all[at:min(len(all), at+3)], last.Kind, last.At)
 		}
 	})

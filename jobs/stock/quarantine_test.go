@@ -76,7 +76,7 @@ func TestRefusedOrdersAreKeptBack(t *testing.T) {
 	})
 }
 
-// Where the database refuses every order, a run does not try each of them alone.
+// Where the database refuses every order, a run does not try each of them alone, nor write the totals with each part of them.
 func TestRefusingDatabaseEndsTheRun(t *testing.T) {
 	client, p := connect(t, redisServer(t)), sqlite(t)
 	if err := p.Migrate(t.Context()); err != nil {
@@ -97,6 +97,9 @@ func TestRefusingDatabaseEndsTheRun(t *testing.T) {
 	})
 	if err == nil || n != 0 || writes > 500 { // 4 for each order that stands alone
 		t.Errorf("settled %d with %d transactions, %v", n, writes, err)
+	}
+	if numbers := client.HGet(t.Context(), saleTag+"shelf", "mark").Val(); numbers != "2" { // with the orders, and without
+		t.Errorf("%s transactions had a number, and so brought the totals, want 2", numbers)
 	}
 }
 

@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,18 +171,19 @@ func TestSpecInForce(t *testing.T) {
 		name     string
 		old, new series.RevisionUse
 		lines    []series.Line
-		alive    string
+		alive    string // the names of the live nodes
 		want     string // overdue, passed over, the first one
 	}{
 		{"a deployment is over", sighting(everyTen, 0, 12), sighting(other, 12, 13), nil, "", "2 0 15"},
 		{"a line is a sighting", sighting(everyTen, 0, 19.9), sighting(other, 12, 13), []series.Line{with(line(series.VerdictMissed, 41, 10, 15), func(l *series.Line) { l.Revision = other })}, "", "1 0 25"},
 		{"nodes were down when the spec changed", sighting(everyTen, 0, 12), sighting(other, 34, 41), []series.Line{with(line(series.VerdictMissed, 41, 10, 35), func(l *series.Line) { l.Revision = other })}, "", "0 2 0"},
 		{"a deployment was taken back", sighting(everyTen, 0, 12), node(sighting(other, 12, 13), "canary"), nil, "a", "1 0 20"},
+		{"a deployment goes on", sighting(everyTen, 0, 12), node(sighting(other, 12, 13), "b"), nil, "ab", "2 0 15"},
 		{"and both have died", sighting(everyTen, 0, 12), node(sighting(other, 12, 13), "canary"), nil, "z", "2 0 15"},
 	} {
 		j := journal(append([]series.Line{ran(10)}, c.lines...)...)
 		j.Revisions = []series.RevisionUse{c.old, c.new}
-		got := verify.Job(j, verify.Options{Now: instant(at(45.5)), Alive: func(n string) bool { return n == c.alive }})
+		got := verify.Job(j, verify.Options{Now: instant(at(45.5)), Alive: func(n string) bool { return strings.Contains(c.alive, n) }})
 		first := 0.0
 		if len(got.Late) > 0 {
 			first = seconds(got.Late[0].Tick)
@@ -226,6 +228,18 @@ func TestUnreadableLines(t *testing.T) {
 		}
 		if got.Sound() != (len(c.want) == 0) {
 			t.Errorf("%s: sound is %v", c.name, got.Sound())
+		}
+	}
+}
+
+// A job whose spec is not on record is at fault only if the store has decided ticks of it: one that no
+// node has opened yet has no spec.
+func TestNoSpecOnRecord(t *testing.T) {
+	opened, unopened := state(60), state(60)
+	opened.Mark, unopened.Mark = at(10), 0
+	for s, faults := range map[*series.Series]int{opened: 1, unopened: 0} {
+		if got := verify.Job(series.Journal{Key: "job"}, verify.Options{State: s}); len(got.Faults) != faults {
+			t.Errorf("with the mark %d: faults %q, want %d", s.Mark, got.Faults, faults)
 		}
 	}
 }

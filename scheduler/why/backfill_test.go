@@ -16,6 +16,8 @@ func TestExplainBackfill(t *testing.T) {
 	missed := series.Line{Verdict: series.VerdictMissed, At: at(-200), From: at(-600), To: at(-300), Reason: series.ReasonMisfire, Node: "pod-a", Revision: "r1"}
 	waits := manual(series.VerdictWaiting, 0, 0, 7)
 	waits.For = at(-300)
+	later := waits
+	later.From, later.To, later.At = at(5.417), at(5.417), at(5.5)
 	request := control(3, "backfill", "ann", 1)
 	run := series.Run{Number: at(byHand), State: series.RunWaiting, Fence: 7, StartBy: 1 << 52, For: at(-300), Room: 20_000}
 	ok := with(granted(.003, "pod-b", 1, 8), "ok", .212, "")
@@ -37,6 +39,8 @@ func TestExplainBackfill(t *testing.T) {
 			want: "A run of a backfill, for the tick of 02:55:00Z, whose request is gone from the journal, ran on pod-b as attempt 1, 3ms after its turn, ok in 212ms (fence 8)."},
 		"ended before it began": {lines: []series.Line{opened(), missed, request, waits, stopped, control(5.417, "backfill", "bob", 2)}, tick: byHand, state: why.Superseded,
 			want: asked + ", was cancelled before it began."},
+		"its tick, whose work was done again": {lines: []series.Line{opened(), missed, request, waits, ok, later}, tick: -300, state: why.Missed,
+			want: was + " A backfill gave its work to the run of 03:00:05.417Z (waiting)."},
 		"its tick": {lines: []series.Line{opened(), missed, request, waits, ok}, tick: -300, state: why.Missed,
 			want: was + " Its work was done later by the run of 03:00:03.417Z, for a backfill (ok)."},
 		"the tick of a run that waits": {lines: []series.Line{opened(), missed, request, waits}, runs: []series.Run{run}, tick: -300, state: why.Missed,

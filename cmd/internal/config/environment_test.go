@@ -1,7 +1,10 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -47,5 +50,30 @@ func TestChildEnv(t *testing.T) {
 	environ := []string{"PATH=/bin", "CRONCE_FENCE=7", "CRONCE_REDIS_PASSWORD=x", "A=x", "B=x", "C=x", "CRONCE_GATEWAY_TOKEN=x"}
 	if got, want := c.ChildEnv(environ), []string{"PATH=/bin", "CRONCE_FENCE=7"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A file with variables has comments and empty lines. A fault names the line by its place in the file,
+// and repeats nothing of it.
+func TestVariablesFromFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "env")
+	for text, want := range map[string]struct{ env, fault string }{
+		"# keys\n\nA=hunter1\n B = \"hunter 2\" \n": {env: "A=hunter1 B=hunter 2"},
+		"# keys\n\nA=hunter1\nhunter2\n":            {fault: "line 4 is not NAME=value"},
+		"=hunter1":                                  {fault: "line 1 is not NAME=value"},
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		env, secrets, err := Default(nil).ExecEnv("jobs[0].exec", &Exec{EnvFile: file})
+		switch {
+		case want.fault != "":
+			if err == nil || !strings.Contains(err.Error(), want.fault) || strings.Contains(err.Error(), "hunter") {
+				t.Errorf("%q: %v, want %q", text, err, want.fault)
+			}
+		case err != nil || strings.Join(env, " ") != want.env || !slices.Equal(secrets, []string{"hunter1", "hunter 2"}):
+			t.Errorf("%q: %q, secrets %q, %v", text, env, secrets, err)
+		}
 	}
 }

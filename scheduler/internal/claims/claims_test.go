@@ -73,3 +73,16 @@ func TestSentInPlaceAtThePaceOfATick(t *testing.T) {
 		t.Errorf("sent again after %d ms", c.retryAfter(p))
 	}
 }
+
+// A claim that was given up in doubt is sent as long as a lease may have come of it, and then forgotten: the node that finds
+// such a run settles it.
+func TestDoubtEndsWithTheLease(t *testing.T) {
+	for after, sent := range map[int64]bool{0: true, 1: false} {
+		c, e := New(Config{}), entryOf()
+		e.Job.Rules = &job.Rules{Lease: 30 * time.Second}
+		p := &Pending{e: e, job: e.Job, stale: true, until: 60_000}
+		if got := c.admits(p, 90_000+after); got != sent || (p.state == stateOver) == sent {
+			t.Errorf("%d ms after the lease: sent %v, want %v; the state is %d", after, got, sent, p.state)
+		}
+	}
+}
