@@ -46,19 +46,22 @@ func (c *tickCase) fills(work int64) string {
 	return fmt.Sprintf("%s, requested by %s at %s%s,", text, change.Node, c.clock(change.At), reason)
 }
 
-// repeated returns the sentence about the latest run that does the work of the tick for a backfill, or "".
+// repeated returns the sentence about the latest run that has done the work of the tick for a backfill, else
+// about the latest that was to do it, or "".
 func (c *tickCase) repeated(judge *verify.Judge) string {
 	var run *series.Line
+	var state State
 	for i := range c.Journal.Lines {
 		if l := &c.Journal.Lines[i]; l.For != 0 && l.For == c.ms { // zero: the line is of no backfill
-			run = l
 			c.evidence = append(c.evidence, i)
+			if s, _ := judge.Tick(time.UnixMilli(l.To)); s == Ran || state != Ran {
+				run, state = l, s
+			}
 		}
 	}
 	if run == nil {
 		return ""
 	}
-	state, _ := judge.Tick(time.UnixMilli(run.To))
 	if state == Ran {
 		return fmt.Sprintf(" Its work was done later by the run of %s, for a backfill (ok).", c.clock(run.To))
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // A run of a backfill names the tick whose work it does, and that tick names the latest run that did its
-// work.
+// work, or else the latest that was to do it.
 func TestExplainBackfill(t *testing.T) {
 	const asked = "A run of a backfill, for the tick of 02:55:00Z, requested by ann at 03:00:03Z (the data was wrong)"
 	audit := []series.AuditRecord{{Number: 1, Key: "report", Change: 1, Reason: "the data was wrong."}}
@@ -39,7 +39,9 @@ func TestExplainBackfill(t *testing.T) {
 			want: "A run of a backfill, for the tick of 02:55:00Z, whose request is gone from the journal, ran on pod-b as attempt 1, 3ms after its turn, ok in 212ms (fence 8)."},
 		"ended before it began": {lines: []series.Line{opened(), missed, request, waits, stopped, control(5.417, "backfill", "bob", 2)}, tick: byHand, state: why.Superseded,
 			want: asked + ", was cancelled before it began."},
-		"its tick, whose work was done again": {lines: []series.Line{opened(), missed, request, waits, ok, later}, tick: -300, state: why.Missed,
+		"its tick, whose work is to be done again": {lines: []series.Line{opened(), missed, request, waits, ok, later}, tick: -300, state: why.Missed,
+			want: was + " Its work was done later by the run of 03:00:03.417Z, for a backfill (ok)."},
+		"its tick, whose work is to be done after all": {lines: []series.Line{opened(), missed, request, waits, stopped, later}, tick: -300, state: why.Missed,
 			want: was + " A backfill gave its work to the run of 03:00:05.417Z (waiting)."},
 		"its tick": {lines: []series.Line{opened(), missed, request, waits, ok}, tick: -300, state: why.Missed,
 			want: was + " Its work was done later by the run of 03:00:03.417Z, for a backfill (ok)."},
