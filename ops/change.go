@@ -265,7 +265,7 @@ func stands(old *series.Series, r *Request) Change {
 	}
 	switch p := &old.Pause; {
 	case r.Action == series.ActionResume && !paused:
-		return stand(old.Key + " is not paused already")
+		return stand(old.Key + " is not paused")
 	case r.Action != series.ActionPause || !paused || r.Replace:
 		return Change{}
 	case p.Retired():

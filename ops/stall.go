@@ -185,9 +185,10 @@ func (s *Stall) Need(job string, now time.Time) (n Need) {
 	switch {
 	case s.Stuck != nil:
 		r := s.Stuck
+		began := max(r.Granted, r.Tick).Time() // a store may grant a tick early, but its run does not start early
 		n = Need{State: Stuck, Job: job, Tick: r.Tick.Time(), Next: "cronce runs " + job + " --alive"}
 		n.Text = fmt.Sprintf("The run of %s is alive since %s (%s) on %s, and ticks are skipped behind it",
-			TickClock(r.Tick.Time(), now), Clock(r.Granted.Time(), now), Short(now.Sub(r.Granted.Time())), cmp.Or(r.Node, "its node"))
+			TickClock(r.Tick.Time(), now), Clock(began, now), Short(now.Sub(began)), cmp.Or(r.Node, "its node"))
 		if r.Behind != nil {
 			n.Text += fmt.Sprintf(": %s went by", plural(*r.Behind, "tick"))
 		}

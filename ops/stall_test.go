@@ -229,3 +229,13 @@ func TestDurations(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// A store grants a tick up to 20 ms early, but the text of a stuck job has no run that is older than its tick.
+func TestStuckRunIsNotOlderThanItsTick(t *testing.T) {
+	tick := time.Date(2026, 1, 5, 3, 0, 0, 0, time.UTC)
+	s := Stall{Stuck: &Run{Tick: InstantOf(tick), Granted: InstantOf(tick.Add(-2 * time.Millisecond)), Node: "web-1"}}
+	want := "The run of 03:00:00 is alive since 03:00:00 (1 min 0 s) on web-1, and ticks are skipped behind it"
+	if n := s.Need("report", tick.Add(time.Minute)); n.Text != want {
+		t.Errorf("%q, want %q", n.Text, want)
+	}
+}

@@ -27,7 +27,7 @@ func TestCancelCommand(t *testing.T) {
 		return id != ""
 	})
 	cancel := cronce(t, "cancel", "report", "--reason", "it hangs", "--who", "ann", "--wait", "5m", "--redis", url)
-	cancel.want(t, exit.Fine, " is cancelled, by ann, at 2", ": it hangs", "  one-", " runs it as attempt 1, fence ", "  it ended as cancelled at 2")
+	cancel.want(t, exit.Fine, " is cancelled, by ann, at 2", ": it hangs", "  one-", " runs it as attempt 1, fence ", ", and learns of the cancel with its next renewal at the latest\n", "  it ended as cancelled at 2")
 	cronce(t, "cancel", id, "--reason", "it hangs", "--redis", url).want(t, exit.Refused, " has ended, or no node was granted it")
 	cronce(t, "why", id, "--redis", url).want(t, exit.Fine, "and ended as cancelled after ", " Cancelled by ann at ", ": it hangs.")
 	cronce(t, "runs", "report", "--verdict", "cancelled", "--redis", url).want(t, exit.Fine, "cancelled")

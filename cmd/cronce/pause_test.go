@@ -176,7 +176,7 @@ func TestPauseUntil(t *testing.T) {
 	cronce(t, append(pause, "--until", "2020-01-01")...).want(t, exit.WrongUsage, "must be to come")
 	cronce(t, "why", "job", "next", "--redis", cl.url).want(t, exit.Fine, "Due in ", "Paused by ann@host since ", ": gateway maintenance. Unless the job is resumed before")
 	cronce(t, "resume", "job", "--reason", "it is back", "--who", "bob", "--redis", cl.url).want(t, exit.Fine, "job is resumed: its pause ends, by bob, at 2", ": it is back", "the next that runs is ")
-	cronce(t, "resume", "job", "--redis", cl.url).want(t, exit.Fine, "job is not paused already")
+	cronce(t, "resume", "job", "--redis", cl.url).want(t, exit.Fine, "job is not paused\n")
 	cronce(t, "audit", "--redis", cl.url).want(t, exit.Fine, "ann@host  pause", "running", "paused until "+until, "gateway maintenance", "bob")
 	r := cronce(t, "audit", "--job", "job", "-o", "json", "--redis", cl.url)
 	r.want(t, exit.Fine, `"number": 3`, `"after": "paused until `+until+`"`, `"action": "resume"`, `"who": "bob"`, `"op": "one"`)

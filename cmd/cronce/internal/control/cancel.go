@@ -147,7 +147,7 @@ func report(w io.Writer, c *series.Control, was *series.Series, a *ops.Change) {
 	}
 	for i := range was.Runs {
 		if r := &was.Runs[i]; r.Number == c.Number {
-			fmt.Fprintf(w, "  %s runs it as attempt %d, fence %d, and is notified\n", terminal.Printable(nodeOf(r.Owner)), r.Attempt, r.Fence)
+			fmt.Fprintf(w, "  %s runs it as attempt %d, fence %d, and learns of the cancel with its next renewal at the latest\n", terminal.Printable(nodeOf(r.Owner)), r.Attempt, r.Fence)
 		}
 	}
 }

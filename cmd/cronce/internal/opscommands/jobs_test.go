@@ -21,3 +21,18 @@ func TestNextOf(t *testing.T) {
 		}
 	}
 }
+
+// A store grants a tick up to 20 ms early, but no run is shown as older than its tick.
+func TestRunIsNotOlderThanItsTick(t *testing.T) {
+	tick := time.Date(2026, 1, 5, 3, 0, 0, 0, time.UTC)
+	left := int64(4000)
+	r := ops.Run{State: ops.Running, Tick: ops.InstantOf(tick), Granted: ops.InstantOf(tick.Add(-2 * time.Millisecond)), LeftMs: &left}
+	for after, want := range map[time.Duration]string{
+		time.Second:       "lease for 4000 ms more; alive since 03:00:00 (1.0 s)",
+		-time.Millisecond: "lease for 4000 ms more; alive since 03:00:00 (0 ms)",
+	} {
+		if got := remark(&r, tick.Add(after)); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -350,7 +350,8 @@ func remark(r *ops.Run, now time.Time) string {
 			parts = append(parts, fmt.Sprintf("lease for %d ms more", *r.LeftMs))
 		}
 		if r.Alive() {
-			parts = append(parts, fmt.Sprintf("alive since %s (%s)", ops.Clock(r.Granted.Time(), now), ops.Short(now.Sub(r.Granted.Time()))))
+			began := max(r.Granted, r.Tick).Time() // a store may grant a tick early, but its run does not start early
+			parts = append(parts, fmt.Sprintf("alive since %s (%s)", ops.Clock(began, now), ops.Short(max(0, now.Sub(began)))))
 		}
 		if r.Behind != nil && *r.Behind > 0 {
 			parts = append(parts, terminal.Plural(*r.Behind, "tick")+" went by")
