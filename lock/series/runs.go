@@ -76,16 +76,21 @@ func (s *Series) PausedAt(ms int64) bool { return s.Paused && s.Pause.Covers(ms)
 func (s *Series) Retired() bool { return s.Paused && s.Pause.Retired() }
 
 // Until returns the deadline of an open run of the series, Unix ms. A sharded run has the latest deadline of the shards
-// that were granted and are not settled; without any, the latest instant at which a free shard may start.
+// that were granted and are not settled; without any, the latest instant at which a free shard may start or another one was settled.
 func (s *Series) Until(r *Run) (ms int64) {
-	if r.Shards > 0 {
-		for i := range s.Sheet.Shards {
-			if h := &s.Sheet.Shards[i]; !h.settled() && h.Fence != 0 {
-				ms = max(ms, h.Until)
-			}
+	if r.Shards == 0 {
+		return r.Until
+	}
+	settled := int64(0)
+	for i := range s.Sheet.Shards {
+		switch h := &s.Sheet.Shards[i]; {
+		case h.settled():
+			settled = max(settled, h.Ended)
+		case h.Fence != 0:
+			ms = max(ms, h.Until)
 		}
 	}
-	return cmp.Or(ms, r.Until)
+	return cmp.Or(ms, max(r.Until, settled))
 }
 
 // A RunRef identifies a granted run.

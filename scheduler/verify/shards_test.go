@@ -90,6 +90,7 @@ func TestUnreadableShards(t *testing.T) {
 func TestShardsThatWereLeft(t *testing.T) {
 	free := series.Shard{}
 	settled := series.Shard{State: series.RunDone, Fence: 5, Until: at(12), Outcome: series.OutcomeOK, OK: true}
+	late := series.Shard{State: series.RunDone, Fence: 5, Until: at(95), Ended: at(90), Outcome: series.OutcomeOK, OK: true}
 	lease := func(state series.RunState, until float64) series.Shard {
 		return series.Shard{State: state, Owner: "b/1", Fence: 6, Attempt: 1, Until: at(until)}
 	}
@@ -103,6 +104,8 @@ func TestShardsThatWereLeft(t *testing.T) {
 		"free":                                {[]series.Shard{settled, free}, 40, verify.TickRunning},
 		"free, and may not start any more":    {[]series.Shard{settled, free}, 65, verify.TickWaiting},
 		"free, and left":                      {[]series.Shard{settled, free}, 71, verify.TickOverdue},
+		"free, and another has ended":         {[]series.Shard{late, free}, 100, verify.TickWaiting},
+		"free, and left since another ended":  {[]series.Shard{late, free}, 101, verify.TickOverdue},
 		"a lease is over":                     {[]series.Shard{lease(series.RunOpen, 13), free}, 20, verify.TickWaiting},
 		"a lease is over, and left":           {[]series.Shard{lease(series.RunOpen, 13), free}, 24, verify.TickOverdue},
 		"one is given back":                   {[]series.Shard{lease(series.RunGivenBack, 13), settled}, 20, verify.TickWaiting},

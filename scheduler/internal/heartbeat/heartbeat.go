@@ -181,14 +181,14 @@ func (h *Heart) Offset() time.Duration {
 }
 
 // warnOffset logs that this machine's clock differs from the store's by more than slow answers
-// explain. It logs this once until it changes.
+// explain. It logs this once until it changes. An offset near the limit, which readings place on
+// either side of it, has not changed: only one below half the limit ends the warning.
 func (h *Heart) warnOffset() {
 	offset := h.Offset()
-	if offset.Abs() <= h.cfg.ClockWarn+h.cfg.Clock.WrongBy() {
+	switch {
+	case offset.Abs() <= h.cfg.ClockWarn/2:
 		h.warned = 0
-		return
-	}
-	if (offset - h.warned).Abs() > h.cfg.ClockWarn {
+	case offset.Abs() > h.cfg.ClockWarn+h.cfg.Clock.WrongBy() && (offset-h.warned).Abs() > h.cfg.ClockWarn:
 		h.warned = offset
 		h.cfg.Events.ClockOffset(offset)
 	}

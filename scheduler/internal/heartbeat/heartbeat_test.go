@@ -348,6 +348,37 @@ func TestClockOffsetIsWarnedOf(t *testing.T) {
 	})
 }
 
+// This machine's clock is wrong by about the node's limit, and readings place it on either side of that. The node warns once, and
+// once more when the clock was right meanwhile.
+func TestClockOffsetNearTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		n := newNode(s, "a", func(c *heartbeat.Config) { c.ClockOffset = c.ClockWarn })
+		n.Beat(t.Context())
+		n.said(t, "1 nodes, false")
+		beats := func(ahead time.Duration, want ...string) {
+			t.Helper()
+			s.set(func(s *server) { s.ahead = ahead })
+			for range 10 { // the clock follows by small steps
+				n.Beat(t.Context())
+			}
+			n.mu.Lock()
+			lines := slices.DeleteFunc(slices.Clone(n.lines), func(l string) bool { return l == "1 nodes, false" })
+			n.lines = nil
+			n.mu.Unlock()
+			if !slices.Equal(lines, want) {
+				t.Errorf("with a store ahead by %v: %q, want %q", ahead, lines, want)
+			}
+		}
+		const near = 10 * time.Millisecond
+		beats(-near, "clock offset 510ms")
+		beats(near)
+		beats(-near)
+		beats(400 * time.Millisecond)
+		beats(-near, "clock offset 510ms")
+	})
+}
+
 // Another process answers the heartbeats. If the earlier one no longer answers, the store was
 // restarted or replaced, and may have lost decisions. If it answers, the list of nodes has moved to
 // another master.
