@@ -235,6 +235,7 @@ func badOthers(s *stand) {
 	ends := s.change(series.ActionResume)
 	ends.Until = 1
 	s.refused(s.front().Control(s.done(), ends).Err, "until")
+	s.refused(s.front().Control(s.done(), s.change(series.ActionRun)).Err, "until") // no run starts by 0
 }
 
 func badAmongGood(s *stand) {

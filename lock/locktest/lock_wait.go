@@ -18,6 +18,7 @@ var waitTests = []test{
 	{"the key of a holder that died goes to who waits", waitExpired},
 	{"a waiter that gives up leaves nothing behind", waitCancelled},
 	{"the place of a waiter that gives up goes to the next", waitSkipped},
+	{"a release by an owner without the lease is told so while another owner waits", waitNotHeld},
 	{"a grant that comes as its waiter gives up is given back", waitLate},
 	{"a wait with a context that has ended does nothing", waitEnded},
 	{"bad arguments of a wait are refused by name", waitArguments},
@@ -212,6 +213,17 @@ func waitSkipped(s *stand) {
 	s.finished(first)
 	s.release(h)
 	s.served(second)
+}
+
+func waitNotHeld(s *stand) {
+	_, h := s.acquire(s.acquisition(long))
+	w := s.queued(s.acquisition(long))
+	other, earlier := h, h
+	other.Owner, earlier.Fence = s.owner(), h.Fence-1
+	s.lost(s.driver.Release(s.ctx, other))
+	s.lost(s.driver.Release(s.ctx, earlier))
+	s.release(h)
+	s.release(s.served(w))
 }
 
 // The key is released and its waiter gives up at the same time, over and over: either the waiter

@@ -30,7 +30,7 @@ func fill(t *testing.T, c redis.UniversalClient) {
 }
 
 // A server at maxmemory renews, releases, opens, pauses and resumes, because it always accepts the
-// first write of those scripts. New grants are doubt, and requests that only read are still
+// first write of those scripts. It remembers the fence of a lock that was freed. New grants are doubt, and requests that only read are still
 // answered.
 func TestFullServer(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{}, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")
@@ -61,6 +61,9 @@ func TestFullServer(t *testing.T) {
 		t.Errorf("the renewal of a plain lease: %v", err)
 	}
 	must(t, d.Release(t.Context(), held))
+	if text := c.Get(t.Context(), "cronce:v1:l:{key}").Val(); text != fmt.Sprint(held.Fence) {
+		t.Errorf("the server remembers %q of the lock that was freed, want its fence %d", text, held.Fence)
+	}
 	takesLeases(t, d, append(shared, forced)...)
 	for _, c := range []series.Control{
 		{Key: "job", Action: series.ActionPause, Op: "1", Who: "ann", Reason: "for the test"}, {Key: "job", Action: series.ActionResume, Op: "2", Who: "ann", Seen: 1},

@@ -8,6 +8,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -42,3 +43,23 @@ type code int
 
 func (c code) Code() int     { return int(c) }
 func (c code) Error() string { return fmt.Sprint("code ", int(c)) }
+
+// The records of forced unlocks cannot be read. A lease that is not alive is lost all the same when it is
+// renewed; a release of it is doubt, since its owner must learn whether the lease was taken.
+func TestUnreadableRecords(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
+		g, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute})
+		must(t, err)
+		other := driver.LeaseRef{Key: "key", Owner: "n/2", Fence: g.Fence, TTL: minute}
+		_, err = db.Exec("DROP TABLE cronce_taken")
+		must(t, err)
+		if _, err := d.Renew(t.Context(), other); !errors.Is(err, driver.ErrLost) {
+			t.Errorf("the renewal says %v, want lock.ErrLost", err)
+		}
+		if err := d.Release(t.Context(), other); err == nil || errors.Is(err, driver.ErrLost) {
+			t.Errorf("the release says %v, want doubt", err)
+		}
+	})
+}

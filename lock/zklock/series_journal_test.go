@@ -2,6 +2,7 @@ package zklock_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,33 @@ func TestJournalOfALongStep(t *testing.T) {
 		t.Errorf("%d exceptions and %d lines are kept, truncated %v, want 4, 16, true", len(j.Exceptions), len(j.Lines), j.Truncated)
 	}
 	withoutGap(t, slices.Concat(j.Exceptions, j.Lines))
+}
+
+// A batch has so many long lines for one series that a server would refuse them in one write. They are
+// written in several.
+func TestLinesOfManyWrites(t *testing.T) {
+	t.Parallel()
+	d := newDriver(t, zkserver.Shared(t), zklock.Options{Namespace: fresh()})
+	const n = 600
+	long := strings.Repeat("<", 190) // each is stored in six bytes
+	begin := now(t, d).Add(-time.Hour).UnixMilli()
+	o := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n", Revision: "r1", Begin: begin}})
+	must(t, o[0].Err)
+	cs := make([]series.Claim, n)
+	for i := range cs {
+		cs[i] = claimOf("job", long+"/"+strconv.Itoa(i), o[0].Mark+1+int64(i))
+		cs[i].Deadline, cs[i].Revision = 0, long+strconv.Itoa(i%2)
+	}
+	for i, a := range d.Claim(t.Context(), cs) {
+		if a.Kind != series.KindMissed {
+			t.Fatalf("claim %d: %+v", i, a)
+		}
+	}
+	j, err := d.Journal(t.Context(), "job", 0)
+	must(t, err)
+	if len(j.Lines) != n+1 {
+		t.Errorf("%d lines are kept, want %d", len(j.Lines), n+1)
+	}
 }
 
 // Nodes of a journal that are missing, or cannot be read, are deleted with the lines that become too

@@ -17,12 +17,12 @@ type Renewal struct {
 	Err      error         // doubt
 }
 
-// Renewed processes the answer to a renewal that was sent at the given time.
+// Renewed processes the answer to a renewal that the holder of a fixed lease sent at the given time. The
+// next event of the lease is the end of its trust, which never comes earlier: the timer stays as it is.
 func (s *Lease[R]) Renewed(r Renewal, sent time.Time) {
 	k := s.keeper
 	k.mu.Lock()
 	cause := k.apply(s, &r, sent)
-	k.arm()
 	k.mu.Unlock()
 	s.conclude(cause)
 }
