@@ -64,7 +64,7 @@ func TestBackfillCommand(t *testing.T) {
 		t.Errorf("the job is shown without its backfill: %s", shown.stdout)
 	}
 	stop := []string{"backfill", "report", "--stop", "--reason", "enough", "--store", url}
-	cronce(t, stop...).want(t, exit.Fine, "the backfill of report is stopped, by ", "0 of its runs are alive")
+	cronce(t, stop...).want(t, exit.Fine, "the backfill of report is stopped, by ", "runs that are alive and go on: 0")
 	cronce(t, stop...).want(t, exit.Fine, "no backfill of report goes on")
 	cronce(t, "audit", "--store", url).want(t, exit.Fine, "backfill of ", "stopped the backfill", "the outage", "enough")
 	cronce(t, "pause", "report", "--reason", "for the night", "--store", url).want(t, exit.Fine)

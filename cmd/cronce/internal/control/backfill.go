@@ -174,7 +174,7 @@ func (f *backfillFlags) agreed(ctx context.Context, cmd *cobra.Command, n int) (
 func (f *backfillFlags) made(w io.Writer, a *ops.Change) {
 	job, by := terminal.Printable(a.Request.Key), terminal.Printable(a.Request.Who)+because(a.Request.Reason)
 	if f.stop {
-		fmt.Fprintf(w, "the backfill of %s is stopped, by %s; %d of its runs are alive and go on\n", job, by, alive(&a.Series))
+		fmt.Fprintf(w, "the backfill of %s is stopped, by %s; runs that are alive and go on: %d\n", job, by, alive(&a.Series))
 		return
 	}
 	fmt.Fprintf(w, "the backfill of %s is made, by %s\n  to see it: cronce status jobs show %s; to stop it: cronce backfill %s --stop --reason …\n", job, by, job, job)

@@ -283,7 +283,7 @@ func (f *pauseFlags) print(ctx context.Context, s *clients.Store, w io.Writer, c
 	if c.Until != 0 {
 		until = "until " + terminal.RFC3339(c.Until)
 	}
-	fmt.Fprintf(w, "%s is paused, by %s, from %s %s: %s; %d of its runs are alive and go on\n",
+	fmt.Fprintf(w, "%s is paused, by %s, from %s %s: %s; runs that are alive and go on: %d\n",
 		job, terminal.Printable(c.Who), terminal.RFC3339(now.Pause.Since), until, terminal.Printable(c.Reason), alive(now))
 	ticks.missed(w, c, old, now)
 	ticks.print(w, "will be", now.Mark, c.Until)
