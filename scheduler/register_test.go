@@ -171,6 +171,23 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
+// several are observers that share the place of one.
+type several []scheduler.Observer
+
+func (s several) Observe(e scheduler.Event) {
+	for _, o := range s {
+		o.Observe(e)
+	}
+}
+
+// An observer that passes events on to a list is taken while the list is empty.
+func TestObserverWithoutObservers(t *testing.T) {
+	t.Parallel()
+	if _, err := scheduler.New(scheduler.Config{Store: new(memlock.Store), Observers: []scheduler.Observer{several(nil)}}); err != nil {
+		t.Error(err)
+	}
+}
+
 // All faults of a configuration are returned together, each with its path.
 func TestFaultsAreJoined(t *testing.T) {
 	t.Parallel()

@@ -66,14 +66,17 @@ func TestHostileTextsInABrowser(t *testing.T) {
 	}
 }
 
-// fits opens pages in a large window, in which no name may push a column of a table out of sight.
+// fits opens pages in a large window, and in one that is narrower than a phone's, as with larger text. No name may push a part of a
+// table out of sight there.
 func (b *browser) fits(t *testing.T, base string, paths ...string) {
 	t.Helper()
-	b.run(t, chromedp.EmulateViewport(1280, 900))
-	for _, path := range paths {
-		b.run(t, chromedp.Navigate(base+path), chromedp.WaitVisible("main"))
-		if hidden := evaluated(t, b, chromedp.Evaluate[int](`Math.max(0, ...[...document.querySelectorAll(".scroll")].map((box) => box.scrollWidth - box.clientWidth))`)); hidden > 0 {
-			t.Errorf("%s hides %d pixels of a table in a window of 1280", path, hidden)
+	for _, width := range []int64{1280, 256} {
+		b.run(t, chromedp.EmulateViewport(width, 900))
+		for _, path := range paths {
+			b.run(t, chromedp.Navigate(base+path), chromedp.WaitVisible("main"))
+			if hidden := evaluated(t, b, chromedp.Evaluate[int](`Math.max(0, ...[...document.querySelectorAll(".scroll")].map((box) => box.scrollWidth - box.clientWidth))`)); hidden > 0 {
+				t.Errorf("%s hides %d pixels of a table in a window of %d", path, hidden, width)
+			}
 		}
 	}
 	b.run(t, chromedp.EmulateViewport(390, 844))

@@ -5,17 +5,20 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"net/url"
+	"os"
+	"strconv"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/jackc/pgx/v5/stdlib"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/internal/database"
 )
 
 const (
-	connectTimeout     = 15 * time.Second // to connect and to log in
+	connectTimeout     = 15 * time.Second // to connect to a server and to log in
 	connectionLifetime = 5 * time.Minute  // the longest use of one connection
 )
 
@@ -26,7 +29,7 @@ var _ = mysql.SetLogger(noLog{})
 // OpenDatabase opens a database with at most so many connections. It does not connect. Its error
 // does not repeat the DSN, which may hold a password.
 func OpenDatabase(d config.DSN, connections int) (*sql.DB, error) {
-	db, err := open(d)
+	db, err := open(d, connectTimeout)
 	if err != nil {
 		return nil, errors.New("is none that its driver takes")
 	}
@@ -36,24 +39,36 @@ func OpenDatabase(d config.DSN, connections int) (*sql.DB, error) {
 	return db, nil
 }
 
-func open(d config.DSN) (*sql.DB, error) {
-	drivers := map[database.Dialect]driver.DriverContext{
-		database.PostgreSQL: stdlib.GetDefaultDriver().(driver.DriverContext),
-		database.MySQL:      mysql.MySQLDriver{},
+// open limits the time of a login. A server that accepts the connection and is then silent would
+// otherwise hold the caller until its context ends.
+func open(d config.DSN, limit time.Duration) (*sql.DB, error) {
+	switch d.Dialect {
+	case database.PostgreSQL:
+		return sql.Open("pgx", limited(d.Source, limit))
+	case database.MySQL:
+		c, err := mysql.MySQLDriver{}.OpenConnector(d.Source)
+		if err != nil {
+			return nil, err
+		}
+		return sql.OpenDB(bounded{c, limit}), nil
 	}
-	remote, ok := drivers[d.Dialect]
-	if !ok {
-		return sql.Open("sqlite", d.Source)
-	}
-	c, err := remote.OpenConnector(d.Source)
-	if err != nil {
-		return nil, err
-	}
-	return sql.OpenDB(bounded{c, connectTimeout}), nil
+	return sql.Open("sqlite", d.Source)
 }
 
-// A bounded connector limits the time of a login. A server that accepts the connection and is then
-// silent would otherwise hold the caller until its context ends.
+// limited adds the limit to the DSN of PostgreSQL, unless its user has set one. The driver applies it
+// to each of several hosts, so that a silent one does not take the time of the next.
+func limited(dsn string, limit time.Duration) string {
+	u, err := url.Parse(dsn)
+	if err != nil || u.Query().Has("connect_timeout") || os.Getenv("PGCONNECT_TIMEOUT") != "" {
+		return dsn
+	}
+	q := u.Query()
+	q.Set("connect_timeout", strconv.Itoa(int(limit/time.Second)))
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// A bounded connector limits the time of a login to MySQL, whose driver limits only that to connect.
 type bounded struct {
 	driver.Connector
 	limit time.Duration

@@ -140,7 +140,7 @@ func (c *Claims) situation(p *Pending) situation {
 	e := p.e
 	return situation{
 		overlap: p.job.Rules.Overlap, backlog: p.job.Rules.Backlog(), draining: c.leaves(e), stale: p.stale, settle: p.purpose == forVerdict, former: p.former != nil,
-		covered: p.tick < e.Last() && e.latest != p, chained: e.chain != nil && e.chain != p,
+		covered: p.tick < e.Last() && e.latest != p && e.chain != p, chained: e.chain != nil && e.chain != p,
 	}
 }
 

@@ -8,7 +8,7 @@ type situation struct {
 	backlog  bool           // missed ticks of the job run one after the other
 	draining bool           // the node drains
 	stale    bool           // a newer tick replaced this one
-	covered  bool           // a newer tick was handed out since, and has a claim of its own
+	covered  bool           // a newer tick was handed out since, and has a claim of its own; never of a chain's claim: the chain goes on
 	settle   bool           // the claim has no slot: it is sent only to be recorded as missed
 	former   bool           // only a former spec has the tick, so no claim of the spec in force covers what is before it
 	chained  bool           // another claim covers the next missed tick

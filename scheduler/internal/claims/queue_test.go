@@ -208,6 +208,28 @@ func TestChainAfterLostWrites(t *testing.T) {
 	}
 }
 
+// A chain whose claim learns of lost decisions goes on from the mark of the store, whether its tick is of both specs or of the new one
+// alone. A chain that named the lost mark would send that claim again and again without a pause, until the tick may no longer start.
+func TestChainFollowsALostMark(t *testing.T) {
+	for name, common := range map[string]bool{"of both specs": true, "of the new spec": false} {
+		c, e, first := chained(t)
+		e.Start(changedSpec)
+		if common {
+			e.Rules.Policy.Deadline = time.Hour // the tick of 40 s may start
+			c.changes[e].claim = nil
+			c.chain(e, e.mark, changedSpec)
+		} else {
+			c.Answer(first, &series.Answer{Kind: series.KindMissed, Mark: changedSpec - 48_000, Now: changedSpec}, changedSpec)
+		}
+		const lost = changedSpec - 80_000
+		p := c.retries.take(changedSpec)[0]
+		c.Answer(p, &series.Answer{Kind: series.KindGap, Mark: lost, Now: changedSpec}, changedSpec)
+		if sent := c.retries.take(changedSpec); len(sent) != 1 || sent[0].tick != p.tick || sent[0].after != lost {
+			t.Errorf("%s: sent then: %+v, want a claim of %d after %d", name, sent, p.tick, lost)
+		}
+	}
+}
+
 // A chain that waits for a claim of a former spec's tick goes on after it, although an opening finds
 // meanwhile that another node has settled all those ticks.
 func TestChainAfterAnotherSettled(t *testing.T) {
