@@ -286,13 +286,17 @@ func (s *simulation) judge(key string) (*verify.Judge, why.Question) {
 	return judge, q
 }
 
-// cameBack reports whether a node was seen with a spec after two others had replaced it. The spec then counts as in force all the
-// time, which the node with the newest one could not know: see docs/limits.md.
+// cameBack reports whether a spec came back: as a use of its own, or without a break after two others had replaced it. A node with the
+// newest spec may then not know that the earlier use went on: see docs/limits.md.
 func cameBack(uses []series.RevisionUse) bool {
 	for _, old := range uses {
 		later := 0
 		for _, u := range uses {
-			if old.Since < u.Since && u.Since < old.Last {
+			switch {
+			case old.Since >= u.Since:
+			case old.Spec == u.Spec:
+				return true
+			case u.Since < old.Last:
 				later++
 			}
 		}
