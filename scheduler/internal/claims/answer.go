@@ -56,9 +56,6 @@ func (c *Claims) takeOver(p *Pending, a *series.Answer, now int64) {
 	first := &Pending{e: p.e, job: p.job, tick: a.Number, after: a.Number - 1, from: a.Fence, purpose: forTakeOver, slots: p.slots, free: a.Free, of: a.Of}
 	p.slots, p.first = 0, first
 	c.retries.add(now, first)
-	if c.needsList(first) {
-		now = max(now, first.tick) + 2*listing
-	}
 	c.retries.add(now, p)
 }
 
