@@ -58,11 +58,11 @@ proof: install ## what make test leaves out: processes and servers under faults,
 	@go build ./... && cd test && go build ./... # once: two commands at the same time would each compile all of it
 	@$(MAKE) --no-print-directory -j 2 rigs losses searches
 
-# The rigs wait most of the time: three packages at once, those that take longest first, beside the losses. The searches
+# The rigs wait most of the time: three packages at once beside the losses, and the browser once less is compiled. The searches
 # fill what is left. The processes of the rigs are what users run, and go without the detector; make soak races ./proof.
 rigs:
 	@$(GOTEST) -p 3 -parallel 6 -timeout 20m $$(go list ./... | grep -E '$(RIGS)')
-	@cd test && $(GOTEST) -p 3 -parallel 6 -timeout 20m ./proof ./browser ./failover ./shards ./soak ./chronos ./history/...
+	@cd test && $(GOTEST) -p 3 -parallel 6 -timeout 20m ./proof ./failover ./shards ./browser ./soak ./chronos ./history/...
 
 losses:
 	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./cmd/shop ./internal/readme ./jobs/sms ./lock ./lock/redislock ./lock/redlock ./lock/zklock

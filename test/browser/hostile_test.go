@@ -74,6 +74,7 @@ func (b *browser) fits(t *testing.T, base string, paths ...string) {
 		b.run(t, chromedp.EmulateViewport(width, 900))
 		for _, path := range paths {
 			b.run(t, chromedp.Navigate(base+path), chromedp.WaitVisible("main"))
+			b.live(t)
 			if hidden := evaluated(t, b, chromedp.Evaluate[int](`Math.max(0, ...[...document.querySelectorAll(".scroll")].map((box) => box.scrollWidth - box.clientWidth))`)); hidden > 0 {
 				t.Errorf("%s hides %d pixels of a table in a window of %d", path, hidden, width)
 			}
