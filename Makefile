@@ -58,7 +58,7 @@ proof: install ## what make test leaves out: processes and servers under faults,
 	@go build ./... && cd test && go build ./... # once: two commands at the same time would each compile all of it
 	@$(MAKE) --no-print-directory -j 2 rigs losses searches
 
-# The rigs wait most of the time: three packages at once beside the losses, and the browser once less is compiled. The searches
+# The rigs wait most of the time: three packages at once, beside the losses. The browser begins after the first of them. The searches
 # fill what is left. The processes of the rigs are what users run, and go without the detector; make soak races ./proof.
 rigs:
 	@$(GOTEST) -p 3 -parallel 6 -timeout 20m $$(go list ./... | grep -E '$(RIGS)')
