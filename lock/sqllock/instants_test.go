@@ -57,6 +57,14 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
+// maintained lets a request begin the maintenance, and waits until it is done.
+func maintained(t *testing.T, d *sqllock.Driver) {
+	t.Helper()
+	d.MaintenanceDue()
+	must(t, d.Release(t.Context(), driver.LeaseRef{Key: "none", Owner: "n/1"}))
+	d.MaintenanceDone()
+}
+
 // The row of a key is removed when its last grant was neither today nor yesterday, and its lease
 // has been over for more than an hour: until then its fence is known.
 func TestSweepCutoff(t *testing.T) {
@@ -73,9 +81,7 @@ func TestSweepCutoff(t *testing.T) {
 			run(fmt.Sprintf("INSERT INTO cronce_leases (ns, name, owner, fence, until_us, place, holders, used_day) VALUES ('cronce', '%s', '', 1, %d, 0, '', %d)",
 				key, row[0], row[1]))
 		}
-		d.MaintenanceDue()
-		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "none", Owner: "n/1"}))
-		d.MaintenanceDone()
+		maintained(t, d)
 		got := strings.Fields(strings.ReplaceAll(texts(t, on.connect(t), "SELECT replace(name, ' ', '-') FROM cronce_leases ORDER BY name"), "\n", " "))
 		if want := "[held just-over today yesterday]"; fmt.Sprint(got) != want {
 			t.Errorf("kept are %v, want %s", got, want)
@@ -95,9 +101,7 @@ func TestSweepPlaces(t *testing.T) {
 		} {
 			run(fmt.Sprintf("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', 'key', '%s', '', 1, 1, 0, %d)", owner, asked))
 		}
-		d.MaintenanceDue()
-		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "none", Owner: "n/1"}))
-		d.MaintenanceDone()
+		maintained(t, d)
 		got := strings.Fields(texts(t, on.connect(t), "SELECT owner FROM cronce_places ORDER BY owner"))
 		if want := "[asked asked-twice here just-once just-twice]"; fmt.Sprint(got) != want {
 			t.Errorf("kept are %v, want %s", got, want)
@@ -114,9 +118,7 @@ func TestSweepBooks(t *testing.T) {
 		for name, until := range map[string]int64{"counts": now + 1, "just-over": now, "over": now - 1} {
 			run(fmt.Sprintf("INSERT INTO cronce_taken (ns, name, until_us, book) VALUES ('cronce', '%s', %d, '')", name, until))
 		}
-		d.MaintenanceDue()
-		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "none", Owner: "n/1"}))
-		d.MaintenanceDone()
+		maintained(t, d)
 		got := strings.Fields(texts(t, on.connect(t), "SELECT name FROM cronce_taken ORDER BY name"))
 		if want := "[counts just-over]"; fmt.Sprint(got) != want {
 			t.Errorf("kept are %v, want %s", got, want)
@@ -136,9 +138,7 @@ func TestForcedIsRemembered(t *testing.T) {
 		must(t, err)
 		for past, want := range []string{"1", "0"} { // µs past the last instant at which it is kept
 			set(now + driver.ForceRecordsKept.Microseconds() + int64(past))
-			d.MaintenanceDue()
-			must(t, d.Release(t.Context(), driver.LeaseRef{Key: "none", Owner: "n/1"}))
-			d.MaintenanceDone()
+			maintained(t, d)
 			if got := strings.TrimSpace(texts(t, on.connect(t), "SELECT count(*) FROM cronce_taken")); got != want {
 				t.Errorf("%d µs past it there are %s records, want %s", past, got, want)
 			}

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -39,18 +40,22 @@ func OpenDatabase(d config.DSN, connections int) (*sql.DB, error) {
 	return db, nil
 }
 
-// open limits the time of a login. A server that accepts the connection and is then silent would
+// open limits the time of a login, unless the DSN does. A server that accepts the connection and is then silent would
 // otherwise hold the caller until its context ends.
 func open(d config.DSN, limit time.Duration) (*sql.DB, error) {
 	switch d.Dialect {
 	case database.PostgreSQL:
 		return sql.Open("pgx", limited(d.Source, limit))
 	case database.MySQL:
-		c, err := mysql.MySQLDriver{}.OpenConnector(d.Source)
+		cfg, err := mysql.ParseDSN(d.Source)
 		if err != nil {
 			return nil, err
 		}
-		return sql.OpenDB(bounded{c, limit}), nil
+		c, err := mysql.NewConnector(cfg)
+		if err != nil {
+			return nil, err
+		}
+		return sql.OpenDB(bounded{c, cmp.Or(cfg.Timeout, limit)}), nil
 	}
 	return sql.Open("sqlite", d.Source)
 }
@@ -68,7 +73,7 @@ func limited(dsn string, limit time.Duration) string {
 	return u.String()
 }
 
-// A bounded connector limits the time of a login to MySQL, whose driver limits only that to connect.
+// A bounded connector limits the time of a login to MySQL: the driver's timeout is only for the connection.
 type bounded struct {
 	driver.Connector
 	limit time.Duration

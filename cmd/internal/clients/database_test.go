@@ -76,6 +76,24 @@ func TestLoginAtTheNextHost(t *testing.T) {
 	t.Error("the next host was never asked")
 }
 
+// The timeout of a DSN of MySQL limits the whole login, in place of the usual limit.
+func TestLimitOfTheUserOfMySQL(t *testing.T) {
+	d, err := config.ParseDSN("mysql://cronce@" + listen(t).Addr().String() + "/shop?timeout=100ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := open(d, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	patient, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	if err := db.PingContext(patient); !errors.Is(err, context.DeadlineExceeded) || patient.Err() != nil {
+		t.Error(err)
+	}
+}
+
 // A limit that the user has set holds in place of the usual one.
 func TestLimitOfTheUser(t *testing.T) {
 	const dsn = "postgres://cronce:p%40ss@a:5432,b:5433/shop?sslmode=disable"
