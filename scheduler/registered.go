@@ -146,7 +146,7 @@ func (r *registry) shardFault(path string, j *Job) error {
 		return fmt.Errorf("%s.broadcast: is true, but the store keeps no shards: Redis, PostgreSQL, MySQL, MariaDB, SQLite and the store in memory do", path)
 	case !can:
 		return fmt.Errorf("%s.shards: is %d, but the store keeps no shards: Redis, PostgreSQL, MySQL, MariaDB, SQLite and the store in memory do", path, j.Shards)
-	case j.Shards > s.MostShards():
+	case s.MostShards() < j.Shards && j.Shards <= series.MaxShards: // more are too many for any store
 		return fmt.Errorf("%s.shards: is %d, must be at most %d on this store", path, j.Shards, s.MostShards())
 	}
 	return nil

@@ -42,10 +42,16 @@ func TestShardSettings(t *testing.T) {
 		{"zookeeper://localhost", "broadcast: true", "jobs[0].broadcast: is true, but ZooKeeper keeps no shards"},
 		{"postgres://localhost/app", "shards: 201", "jobs[0].shards: is 201, must be at most 200 on a database"},
 		{"sqlite:app.db", "shards: 201", "jobs[0].shards: is 201, must be at most 200 on a database"},
+		{"sqlite:app.db", "shards: 1001", "jobs[0].shards: is 1001, must be 1 to 1000, or 0 for a job without shards"},
+		{"sqlite:app.db", "replicas: 1", "jobs[0].replicas: is 1, but only Redis can wait for replicas"},
+		{"zookeeper://localhost", "replicas: 1", "jobs[0].replicas: is 1, but only Redis can wait for replicas"},
 	} {
-		_, err := nodeConfig(t, "--config", file(t, "c.yaml", "store: "+on.store+"\njobs: [{kind: sleep, name: a, spec: '@daily', "+on.setting+"}]\n"))
-		if err == nil || !strings.Contains(err.Error(), on.want) {
-			t.Errorf("on %s: %v, want %q", on.store, err, on.want)
+		c, err := nodeConfig(t, "--config", file(t, "c.yaml", "store: "+on.store+"\njobs: [{kind: sleep, name: a, spec: '@daily', "+on.setting+"}]\n"))
+		if err == nil {
+			_, _, err = node.DryRun(c)
+		}
+		if err == nil || !strings.Contains(err.Error(), on.want) || strings.Count(err.Error(), "jobs[0]") != 1 {
+			t.Errorf("on %s: %v, want just %q", on.store, err, on.want)
 		}
 	}
 }

@@ -28,6 +28,7 @@ type Target struct {
 
 // Options are the options of a [Notifier]. Projection and Log are required.
 type Options struct {
+	// Projection and Log are required.
 	Projection *ops.Projection
 	Log        *slog.Logger
 	// Locker elects one of several replicas, which sends the requests of the webhook. While the store

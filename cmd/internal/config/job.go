@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cronce/cronce/cmd/internal/strictyaml"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/sqllock"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -53,7 +54,7 @@ func (c *Config) jobFaults() (errs []error) {
 		j.setZone(bad)
 		switch c.Address().Kind {
 		case StorePostgres, StoreMySQL, StoreSQLite:
-			if most := new(sqllock.Driver).MostShards(); j.Shards > most {
+			if most := new(sqllock.Driver).MostShards(); most < j.Shards && j.Shards <= series.MaxShards {
 				bad("shards", "is %d, must be at most %d on a database", j.Shards, most)
 			}
 		case StoreZooKeeper:
@@ -64,6 +65,9 @@ func (c *Config) jobFaults() (errs []error) {
 			if j.Broadcast {
 				bad("broadcast", "is true, %s", needs)
 			}
+		}
+		if n := j.Replicas; n != nil && *n > 0 && c.Address().Kind != StoreRedis {
+			bad("replicas", "is %d, but only Redis can wait for replicas", *n)
 		}
 		if j.Limit != nil && *j.Limit == (Limit{}) {
 			bad("limit", "is empty, must have name and of, such as {name: reports, of: 3}")

@@ -35,4 +35,9 @@ func TestRunIsNotOlderThanItsTick(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+	left = 0
+	r.State = ops.Waiting
+	if got, want := remark(&r, tick), "its lease ended"; got != want {
+		t.Errorf("of a run whose node was lost: %q, want %q", got, want)
+	}
 }

@@ -346,8 +346,10 @@ func remark(r *ops.Run, now time.Time) string {
 		parts = append(parts, r.Shards.String())
 	}
 	if r.LeftMs != nil && r.Outcome == "" {
-		if r.Shards == nil {
+		if r.Shards == nil && *r.LeftMs > 0 {
 			parts = append(parts, fmt.Sprintf("lease for %d ms more", *r.LeftMs))
+		} else if r.Shards == nil {
+			parts = append(parts, "its lease ended")
 		}
 		if r.Alive() {
 			began := max(r.Granted, r.Tick).Time() // a store may grant a tick early, but its run does not start early
