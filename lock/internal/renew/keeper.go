@@ -83,13 +83,12 @@ func (k *Keeper[R]) Add(now int64, ls ...*Lease[R]) {
 	k.arm()
 }
 
-// remove stops keeping a lease.
+// remove stops keeping a lease. The timer stays as it is: see arm.
 func (k *Keeper[R]) remove(s *Lease[R]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s.index >= 0 {
 		k.drop(s)
-		k.arm()
 	}
 }
 
