@@ -176,6 +176,7 @@ func TestRemark(t *testing.T) {
 		// Elapsed time: skipped, and both of a repeat.
 		{"*/30 2-3 * * *", "America/New_York", "2026-03-08 03:00:00 -04:00", "02:00 to 02:30 do not exist on this day; skipped"},
 		{"*/30 2-3 * * *", "America/New_York", "2026-03-08 03:30:00 -04:00", ""},
+		{"0 */30 2-3 8 3 ? 2026", "America/New_York", "2026-03-08 03:00:00 -04:00", "02:00 to 02:30 do not exist on this day; skipped"},
 		{"30 2-2 * * *", "America/New_York", "2026-03-09 02:30:00 -04:00", "2026-03-08 02:30 does not exist; skipped"},
 		{"0 * * * *", "America/New_York", "2026-11-01 01:00:00 -04:00", "first of two 01:00"},
 		{"0 * * * *", "America/New_York", "2026-11-01 01:00:00 -05:00", "second of two 01:00"},
