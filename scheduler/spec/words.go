@@ -130,10 +130,10 @@ func (s *sets) daysInWords() string {
 	everyDay, everyMonth, everyWeekday := s.dayOfMonth == all(32)&^1, s.month == all(13)&^1, s.dayOfWeek == all(7)
 	day, month := single(s.dayOfMonth), single(s.month)
 	switch {
-	case s.eitherDay:
+	case s.eitherDay: // below, one of the day fields has all days
 		return ""
 	case s.rare != nil:
-		if *s.rare == (rare{fromLast: 1}) && s.dayOfMonth == 0 && everyMonth && everyWeekday {
+		if *s.rare == (rare{fromLast: 1}) && s.dayOfMonth == 0 && everyMonth {
 			return "on the last day of each month"
 		}
 		return ""
@@ -141,9 +141,9 @@ func (s *sets) daysInWords() string {
 		return daily
 	case everyDay && everyMonth:
 		return weekdaysInWords(s.dayOfWeek)
-	case day > 0 && everyMonth && everyWeekday:
+	case day > 0 && everyMonth:
 		return fmt.Sprintf("on day %d of each month", day)
-	case day > 0 && month > 0 && everyWeekday:
+	case day > 0 && month > 0:
 		return fmt.Sprintf("on %v %d", time.Month(month), day)
 	}
 	return ""
