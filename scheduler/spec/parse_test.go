@@ -197,8 +197,10 @@ func TestErrorText(t *testing.T) {
 }
 
 func TestParseRefusesTheMachinesZone(t *testing.T) {
-	if _, err := spec.Parse("0 9 * * *", time.Local); err == nil || !strings.Contains(err.Error(), "Local") {
-		t.Errorf("got %v", err)
+	for _, local := range []*time.Location{time.Local, time.FixedZone("Local", 3600)} {
+		if _, err := spec.Parse("0 9 * * *", local); err == nil || !strings.Contains(err.Error(), "Local") {
+			t.Errorf("got %v", err)
+		}
 	}
 	if s, err := spec.Parse("TZ=UTC 0 9 * * *", time.Local); err != nil || s.Zone() != time.UTC {
 		t.Errorf("a spec with a zone of its own: %v, %v", s, err)

@@ -60,7 +60,7 @@ func TestWords(t *testing.T) {
 		"0 18 L * */2":                         "0 18 L * */2",
 		"0 2 * * * exclude=2026-12-25":         "0 2 * * * exclude=2026-12-25",
 		"@every 1h until=2027-06-30T00:00:00Z": "@every 1h until=2027-06-30T00:00:00Z",
-		"@every 1s until=2027-06-30T00:00:00Z": "@every 1s until=2027-06-30T00:00:00Z",
+		"@every 1s not_before=2026-12-07T03:00:00Z":                       "@every 1s not_before=2026-12-07T03:00:00Z",
 		"0 3 * * * not_before=2026-12-07T03:00 until=2026-12-07T03:00:01": "0 3 * * * not_before=2026-12-07T03:00 until=2026-12-07T03:00:01",
 		"CRON_TZ=Europe/Berlin 0 2 * * * until=2030-01-01T00:00":          "CRON_TZ=Europe/Berlin 0 2 * * * until=2030-01-01T00:00",
 	} {
