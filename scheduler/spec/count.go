@@ -84,7 +84,7 @@ func (s *sets) tally(c *tally, low, high int64) {
 // onDay reports whether a day is in the sets.
 func (s *sets) onDay(day int64) bool {
 	year, month, dom := civil(day)
-	if y, ok := s.rare.yearFrom(year); !ok || y != year {
+	if y, _ := s.rare.yearFrom(year); y != year {
 		return false
 	}
 	return s.days(year, month)>>dom&1 != 0

@@ -39,6 +39,15 @@ var savingTests = []struct {
 		"2026-11-01 01:00:00 -04:00", "2026-11-01 01:30:00 -04:00",
 		"2026-11-01 01:00:00 -05:00", "2026-11-01 01:30:00 -05:00"}},
 
+	{"30 1-1 1 11 *", "America/New_York", "2026-11-01", "2026-11-02", []string{
+		"2026-11-01 01:30:00 -04:00", "2026-11-01 01:30:00 -05:00"}},
+
+	// Saint John's, until 2011: 00:01 became 23:01 of the day before, which an exclusion may end at.
+	{"*/30 23,0 * * * exclude=2010-11-07..2010-11-20", "America/St_Johns", "2010-11-06 20:00", "2010-11-07 12:00", []string{
+		"2010-11-06 23:00:00 -02:30", "2010-11-06 23:30:00 -02:30", "2010-11-06 23:30:00 -03:30"}},
+	{"*/30 23,0 * * * exclude=2010-10-20..2010-11-06", "America/St_Johns", "2010-11-06 20:00", "2010-11-07 12:00", []string{
+		"2010-11-07 00:00:00 -02:30", "2010-11-07 00:00:00 -03:30", "2010-11-07 00:30:00 -03:30"}},
+
 	// Cairo: midnight is missing on Friday 2026-04-24.
 	{"0 9 * * 5", "Africa/Cairo", "2026-04-20", "2026-05-01", []string{"2026-04-24 09:00:00 +03:00"}},
 	{"0 9 24 4 *", "Africa/Cairo", "2026-04-20", "2026-05-01", []string{"2026-04-24 09:00:00 +03:00"}},
@@ -169,6 +178,7 @@ func TestRemark(t *testing.T) {
 		{"30 2 * * *", "America/New_York", "2026-03-09 02:30:00 -04:00", ""},
 		{"30 1 * * *", "America/New_York", "2026-11-01 01:30:00 -04:00", "first of two 01:30; the second does not run"},
 		{"30 1 * * *", "America/New_York", "2026-11-01 01:30:00 -05:00", ""}, // no tick
+		{"0 9 * * *", "America/New_York", "2026-11-01 01:30:00 -04:00", ""},  // no tick
 		{"30 1 * * *", "America/New_York", "2026-11-02 01:30:00 -05:00", ""},
 		{"0 9 * * *", "Pacific/Apia", "2011-12-31 00:00:00 +14:00", "2011-12-30 09:00 does not exist; runs at the end of the gap"},
 		{"45 23 * * *", "Africa/Cairo", "2026-10-29 23:45:00 +03:00", "first of two 23:45; the second does not run"},
@@ -176,6 +186,8 @@ func TestRemark(t *testing.T) {
 		// Elapsed time: skipped, and both of a repeat.
 		{"*/30 2-3 * * *", "America/New_York", "2026-03-08 03:00:00 -04:00", "02:00 to 02:30 do not exist on this day; skipped"},
 		{"*/30 2-3 * * *", "America/New_York", "2026-03-08 03:30:00 -04:00", ""},
+		{"0 */30 2-3 8 3 ? 2026", "America/New_York", "2026-03-08 03:00:00 -04:00", "02:00 to 02:30 do not exist on this day; skipped"},
+		{"0 12-12 * * *", "America/New_York", "2026-03-08 12:00:00 -04:00", ""},
 		{"30 2-2 * * *", "America/New_York", "2026-03-09 02:30:00 -04:00", "2026-03-08 02:30 does not exist; skipped"},
 		{"0 * * * *", "America/New_York", "2026-11-01 01:00:00 -04:00", "first of two 01:00"},
 		{"0 * * * *", "America/New_York", "2026-11-01 01:00:00 -05:00", "second of two 01:00"},

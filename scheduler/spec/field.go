@@ -67,8 +67,7 @@ func (f field) item(item string) (plain, reason string) {
 	base, stepText, stepped := strings.Cut(item, "/")
 	step := 1
 	if stepped {
-		var ok bool
-		if step, ok = number(stepText); !ok || step < 1 || step > f.maxStep {
+		if step = number(stepText); step < 1 || step > f.maxStep {
 			return "", fmt.Sprintf("step %q; must be steps of 1 to %d", stepText, f.maxStep)
 		}
 	}
@@ -100,7 +99,7 @@ func (f field) ends(base string) (from, to int, reason string) {
 	if to, ok = f.value(high); !ok {
 		return 0, 0, f.unknown(base)
 	}
-	if to == 0 && from > 0 && strings.EqualFold(high, "sun") {
+	if from > 0 && strings.EqualFold(high, "sun") {
 		to = 7
 	}
 	if from > to {
@@ -113,8 +112,8 @@ func (f field) value(text string) (int, bool) {
 	if i := slices.Index(f.names, strings.ToLower(text)); i >= 0 {
 		return f.min + i, true
 	}
-	v, ok := number(text)
-	return v, ok && f.min <= v && v <= f.max
+	v := number(text)
+	return v, f.min <= v && v <= f.max
 }
 
 // unknown returns the reason for an invalid value.
@@ -126,13 +125,13 @@ func (f field) unknown(base string) string {
 	case f.weekly() && yearLike(base):
 		return "looks like a year: six fields are second, minute, hour, day of month, month and day of week; " +
 			"put the second in front, and the year is the seventh"
-	case f.name == fields[month].name && fields[dayOfWeek].knows(base):
+	case f.name == fields[month].name && fields[dayOfWeek].named(base):
 		return "looks like a day of week: five fields begin with the minute, six with the second; " + f.allowed()
 	case strings.Contains(upper, "#"):
 		return "# (nth weekday of the month) belongs in the day of week; " + f.allowed()
 	case strings.HasSuffix(upper, "W"):
 		return "W (nearest weekday) belongs in the day of month; " + f.allowed()
-	case upper == "L" || strings.HasPrefix(upper, "L-") || strings.HasSuffix(upper, "L"):
+	case strings.HasPrefix(upper, "L-") || strings.HasSuffix(upper, "L"):
 		return "L (last) belongs in the day of month, or behind a day of week; " + f.allowed()
 	}
 	return f.allowed()
@@ -142,17 +141,17 @@ func (f field) unknown(base string) string {
 const perJob = "(a value that a hash of the job's name chooses) stands in the second, minute, hour, day of month and day of week " +
 	"of the spec of a job, as H, H(0-29), H/15 or H(0-29)/10"
 
-// knows reports whether text is a name of the field or a range of its names.
-func (f field) knows(text string) bool {
-	from, to, ranged := strings.Cut(strings.ToLower(text), "-")
-	return slices.Contains(f.names, from) && (!ranged || slices.Contains(f.names, to))
+// named reports whether a value, or a range, begins with a name of the field.
+func (f field) named(text string) bool {
+	from, _, _ := strings.Cut(strings.ToLower(text), "-")
+	return slices.Contains(f.names, from)
 }
 
 // yearLike reports whether a value, or a range, begins with a year.
 func yearLike(text string) bool {
 	from, _, _ := strings.Cut(text, "-")
-	v, ok := number(from)
-	return ok && firstYear <= v && v <= lastYear
+	_, ok := fields[year].value(from)
+	return ok
 }
 
 func (f field) allowed() string {
@@ -181,11 +180,12 @@ func sundayAsZero(from, to, step int) string {
 	return strings.Join(days, ",")
 }
 
-// number parses decimal digits only: strconv alone would accept a sign.
-func number(text string) (int, bool) {
-	if strings.Trim(text, "0123456789") != "" {
-		return 0, false
-	}
+// number parses decimal digits only: strconv alone would accept a sign. It returns -1 for any other
+// text.
+func number(text string) int {
 	v, err := strconv.Atoi(text)
-	return v, err == nil
+	if err != nil || strings.Trim(text, "0123456789") != "" {
+		return -1
+	}
+	return v
 }

@@ -102,7 +102,7 @@ func (s *Schedule) stretch(unix int64) (excluded bool, start, end int64) {
 	return excluded, start, end
 }
 
-// excludes reports whether a day is excluded, and a range of days around it for which this holds.
+// excludes reports whether a day is excluded, and a range of days with it for which this holds.
 // The true range may be larger.
 func (l *limits) excludes(day int64) (bool, dayRange) {
 	const always = 1 << 24 // days: more than exist
@@ -124,14 +124,11 @@ func (l *limits) excludes(day int64) (bool, dayRange) {
 	if out(day) {
 		return true, dayRange{day, day}
 	}
-	first, last := day, day
-	for first > free.first && !out(first-1) {
-		first--
-	}
+	last := day // no search goes back from a day that is not excluded
 	for last < free.last && !out(last+1) {
 		last++
 	}
-	return false, dayRange{first, last}
+	return false, dayRange{day, last}
 }
 
 // count counts the ticks after one Unix second and up to another, inclusive, up to limit.

@@ -139,12 +139,13 @@ func (s *Schedule) emptied(given map[string]string) *Error {
 	if _, ok := s.next(max(s.limits.from-1, minUnix)); ok {
 		return nil
 	}
-	for _, name := range []string{limitExclude, limitUntil, limitNotBefore} {
-		if value, ok := given[name]; ok {
-			return &Error{Field: name, Value: value, Reason: "never fires: the limits leave no tick of the spec"}
+	last := limitNotBefore // every needs it
+	for _, name := range []string{limitUntil, limitExclude} {
+		if _, ok := given[name]; ok {
+			last = name
 		}
 	}
-	return &Error{Reason: "never fires"}
+	return &Error{Field: last, Value: given[last], Reason: "never fires: the limits leave no tick of the spec"}
 }
 
 // parseAt reads the instant after "@at". Its spec has every second, limited to one second.
@@ -154,11 +155,9 @@ func (s *Schedule) parseAt(words, limited []string) *Error {
 		return &Error{Field: limitAt, Value: value, Reason: "is one tick, and takes no limits"}
 	}
 	at, local, fault := s.instant(limitAt, value)
-	if fault == nil {
-		s.every, s.limits = 1, &limits{from: at, until: at + 1}
-		if local != nil {
-			s.limits.remark = local.fixedRemark(at)
-		}
+	s.every, s.limits = 1, &limits{from: at, until: at + 1}
+	if local != nil {
+		s.limits.remark = local.fixedRemark(at)
 	}
 	return fault
 }
@@ -182,12 +181,9 @@ func (s *Schedule) instant(name, value string) (int64, *Schedule, *Error) {
 		}
 		local := &Schedule{zone: s.zone}
 		if err := local.parseFields(strings.Fields(t.Format("5 4 15 2 1 ? 2006"))); err != nil {
-			return 0, nil, fault
+			break
 		}
-		unix, ok := local.next(minUnix)
-		if !ok {
-			return 0, nil, fault
-		}
+		unix, _ := local.next(minUnix) // in a gap, too, a fixed spec has its tick
 		return unix, local, nil
 	}
 	return 0, nil, fault
@@ -196,9 +192,9 @@ func (s *Schedule) instant(name, value string) (int64, *Schedule, *Error) {
 const dates = "a whole second from " + firstDate + " to " + lastDate
 
 func (l *limits) readEvery(value string, counted bool) *Error {
-	n, ok := number(value)
+	n := number(value)
 	switch {
-	case !ok || n < 2 || n > maxEvery:
+	case n < 2 || n > maxEvery:
 		return &Error{Field: limitEvery, Value: value, Reason: fmt.Sprintf("must be 2 to %d", maxEvery)}
 	case !counted:
 		return &Error{Field: limitEvery, Value: value, Reason: "needs not_before, the instant from which ticks are counted"}
@@ -231,8 +227,8 @@ func (l *limits) readExclude(value string) *Error {
 
 // date parses a date as a day since 1970-01-01.
 func date(text string) (day int64, ok bool) {
-	t, err := time.Parse(time.DateOnly, text)
-	return floorDiv(t.Unix(), daySeconds), err == nil && t.Year() >= firstYear && t.Year() <= lastYear
+	t, _ := time.Parse(time.DateOnly, text) // the year of any other text is 1
+	return floorDiv(t.Unix(), daySeconds), t.Year() >= firstYear && t.Year() <= lastYear
 }
 
 // merged returns the same days, sorted, in as few ranges as possible.

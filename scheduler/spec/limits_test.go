@@ -156,6 +156,7 @@ func TestLeftOut(t *testing.T) {
 		{limited, "2026-12-08 03:00", "it is number 2 since not_before, 2026-12-07T00:00:00+01:00, and every 2 leaves it out"},
 		{limited, "2026-12-07 03:00", ""},
 		{limited, "2026-12-25 04:00", ""},
+		{parse(t, "0 3 * * * until=2027-02-01T03:00", nil), "2027-02-01 03:00", "it is not before until, 2027-02-01T03:00:00Z"},
 		{once, "2027-03-28 03:00", ""},
 		{once, "2027-03-28 04:00", "the only tick is at 2027-03-28T03:00:00+02:00"},
 		{parse(t, "0 3 * * *", nil), "2026-12-25 03:00", ""},
@@ -180,15 +181,21 @@ func TestParseRefusesLimits(t *testing.T) {
 		{"0 3 * * * not_before=2026-12-07 every=", "every", "", "must be 2 to 1000"},
 		{"0 3 * * * not_before=2026-13-07", "not_before", "2026-13-07", "must be an instant"},
 		{"0 3 * * * not_before=1969-12-31T00:00:00Z", "not_before", "1969-12-31T00:00:00Z", "1970-01-01"},
+		{"0 3 * * * not_before=2200-01-01T00:00:00Z", "not_before", "2200-01-01T00:00:00Z", "2199-12-31"},
 		{"0 3 * * * until=2026-12-07T00:00:00.5Z", "until", "2026-12-07T00:00:00.5Z", "whole second"},
+		{"0 3 * * * until=2026-12-07T00:00:00.5", "until", "2026-12-07T00:00:00.5", "whole second"},
 		{"0 3 * * * until=2200-01-01", "until", "2200-01-01", "2199-12-31"},
 		{"0 3 * * * exclude=", "exclude", "", "must be a date"},
 		{"0 3 * * * exclude=SAT,2026-02-30", "exclude", "2026-02-30", "must be a date"},
 		{"0 3 * * * exclude=2027-01-01..2026-12-24", "exclude", "2027-01-01..2026-12-24", "must be a date"},
+		{"0 3 * * * exclude=2026-02-30..2026-03-05", "exclude", "2026-02-30..2026-03-05", "must be a date"},
+		{"0 3 * * * exclude=1969-12-31", "exclude", "1969-12-31", "must be a date"},
+		{"0 3 * * * exclude=2199-12-31..2200-01-01", "exclude", "2199-12-31..2200-01-01", "must be a date"},
 		{"0 3 * * * exclude=SAT..SUN", "exclude", "SAT..SUN", "must be a date"},
 		{"0 3 * * * exclude=SAT exclude=SUN", "exclude", "SUN", "twice"},
 		{"0 3 * * * at=2026-12-07", "limit", "at=2026-12-07", "not_before="},
 		{"0 3 * * * count=2", "limit", "count=2", "not_before="},
+		{"0 3 * * * not_before=2026-12-07 until", "limit", "until", "until="},
 		{"0 3 * * every=2 *", "every", "2", ""},
 		{"0 3 * * * not_before=2026-12-07 until=2026-12-07T03:00", "until", "2026-12-07T03:00", "never fires"},
 		{"0 3 * * SAT exclude=SAT", "exclude", "SAT", "never fires"},
@@ -211,12 +218,54 @@ func TestParseRefusesLimits(t *testing.T) {
 			t.Errorf("%q: %v, want field %q, value %q, reason %q", test.text, err, test.field, test.value, test.reason)
 		}
 	}
-	if _, err := (spec.Limits{At: "2027-03-28T02:30"}).Append("0 3 * * *"); err == nil || !strings.Contains(err.Error(), "in place of a spec") {
-		t.Errorf("an instant behind a spec: %v", err)
-	}
-	for _, over := range []string{"@at 1999-12-31T23:59:59Z", "0 3 * * * until=2000-01-01", "0 0 3 * * ? 1999 exclude=SAT"} {
+	for _, over := range []string{"@at 1999-12-31T23:59:59Z", "0 3 * * * until=2000-01-01", "0 0 3 * * ? 1999 exclude=SAT",
+		"0 0 3 1 1 ? 1999 not_before=1999-01-01T03:00", "0 0 3 * * ? 1999 until=2199-12-31T23:59:59Z exclude=1970-01-01,2199-12-31",
+		"0 3 * * * not_before=1970-01-01T00:00:00Z until=2000-01-01 every=1000"} {
 		if s, err := spec.Parse(over, nil); err != nil || !s.Next(instant(t, "2026-01-01 00:00", time.UTC)).IsZero() {
 			t.Errorf("%q: %v", over, err)
+		}
+	}
+}
+
+// An instant is in place of a spec, but its zone may be given. Without limits a spec is unchanged.
+func TestAppend(t *testing.T) {
+	t.Parallel()
+	once := spec.Limits{At: "2027-03-28 02:30"}
+	for _, test := range []struct {
+		text   string
+		limits spec.Limits
+		want   string
+	}{
+		{"CRON_TZ=Europe/Berlin", once, "CRON_TZ=Europe/Berlin @at 2027-03-28T02:30"},
+		{" 0  9 * * THU ", spec.Limits{}, " 0  9 * * THU "},
+		{"0 3 * * *", once, `spec "0 3 * * *": at "2027-03-28 02:30": is in place of a spec; give one of them`},
+		{" @daily", once, `spec "@daily": at "2027-03-28 02:30": is in place of a spec; give one of them`},
+	} {
+		got, err := test.limits.Append(test.text)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%q: %q, want %q", test.text, got, test.want)
+		}
+	}
+}
+
+// Exclusions of many dates, or of very long ranges, are searched to their end.
+func TestManyDaysExcluded(t *testing.T) {
+	t.Parallel()
+	var firsts []string
+	for month := range 12 * 12 {
+		firsts = append(firsts, time.Date(2027, time.Month(1+month), 1, 0, 0, 0, 0, time.UTC).Format(time.DateOnly))
+	}
+	for _, test := range []struct{ text, before, after string }{
+		{"0 3 1 * * exclude=" + strings.Join(firsts, ","), "2026-12-01 03:00", "2039-01-01 03:00"},
+		{"0 3 * * * exclude=2027-01-01..2189-12-31", "2026-12-31 03:00", "2190-01-01 03:00"},
+	} {
+		s := parse(t, test.text, zone(t, "Europe/Berlin"))
+		before, after := instant(t, test.before, s.Zone()), instant(t, test.after, s.Zone())
+		if next, prev := s.Next(before), s.Prev(after.Add(-1)); !next.Equal(after) || !prev.Equal(before) {
+			t.Errorf("%.40q: %v follows %v, want %v and %v", test.text, next, prev, after, before)
 		}
 	}
 }
@@ -232,6 +281,7 @@ func TestRevisionOfLimits(t *testing.T) {
 		{"0 3 * * * exclude=2026-12-25,SAT,2026-12-24", "0 3 * * * exclude=sat,2026-12-24..2026-12-25"},
 		{"0 3 * * * until=2027-01-01 not_before=2026-12-01", "0 3 * * * not_before=2026-11-30T23:00:00Z until=2026-12-31T23:00:00Z"},
 		{"@at 2027-01-01", "@at 2026-12-31T23:00:00Z"},
+		{"@every 1h until=2027-01-01T00:00:00Z", "CRON_TZ=UTC @every 1h until=2027-01-01T00:00:00Z"},
 	}
 	for _, pair := range same {
 		if revision(pair[0]) != revision(pair[1]) {
@@ -241,7 +291,8 @@ func TestRevisionOfLimits(t *testing.T) {
 	seen := map[string]string{}
 	for _, text := range []string{"0 3 * * *", "0 3 * * * exclude=SAT", "0 3 * * * exclude=SUN", "0 3 * * * exclude=2026-12-25", "0 3 * * * until=2027-01-01",
 		"0 3 * * * not_before=2027-01-01", "0 3 * * * not_before=2027-01-01 every=2", "0 3 * * * not_before=2027-01-01 every=3", "@every 1s", "@at 2027-01-01", "@at 2027-01-02",
-		"@every 1h exclude=SAT", "CRON_TZ=UTC @every 1h exclude=SAT"} {
+		"@every 1h exclude=SAT", "CRON_TZ=UTC @every 1h exclude=SAT",
+		"@every 1h exclude=2026-12-25", "CRON_TZ=UTC @every 1h exclude=2026-12-25"} {
 		if other, ok := seen[revision(text)]; ok {
 			t.Errorf("%q has the revision of %q", text, other)
 		}

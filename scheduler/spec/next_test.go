@@ -38,6 +38,7 @@ var nextTests = []struct{ spec, from, want string }{
 	// Names, in any case.
 	{"0 9 * JAN,jul Mon-fri", "2026-07-31 09:00", "2027-01-01 09:00"},
 	{"0 9 * * SAT-SUN", "2026-11-21 09:00", "2026-11-22 09:00"},
+	{"0 9 * * SUN-SUN", "2026-11-16", "2026-11-22 09:00"},
 	{"0 9 * * mon-sun", "2026-11-21 09:00", "2026-11-22 09:00"},
 
 	// Sunday is 0 and 7.
@@ -93,11 +94,13 @@ var nextTests = []struct{ spec, from, want string }{
 	{"0 9 15W * *", "2026-10-01", "2026-10-15 09:00"},       // a Thursday
 	{"0 9 1W * *", "2026-07-31", "2026-08-03 09:00"},        // the 1st is a Saturday
 	{"0 9 1W * *", "2026-10-31", "2026-11-02 09:00"},        // a Sunday
+	{"0 9 30W * *", "2026-08-01", "2026-08-31 09:00"},       // the 30th is a Sunday
 	{"0 9 31W * *", "2026-05-01", "2026-05-29 09:00"},       // the 31st is a Sunday
 	{"0 9 31W * *", "2026-08-31 09:00", "2026-10-30 09:00"}, // September has none, in October it is a Saturday
 	{"0 9 LW * *", "2026-02-01", "2026-02-27 09:00"},
 	{"0 9 LW * *", "2026-05-01", "2026-05-29 09:00"},
-	{"0 9 L-2W * *", "2026-08-01", "2026-08-28 09:00"}, // the 29th is a Saturday
+	{"0 9 L-2W * *", "2026-08-01", "2026-08-28 09:00"},  // the 29th is a Saturday
+	{"0 9 L-30W * *", "2026-01-31", "2026-03-02 09:00"}, // February has none, 1 March is a Sunday
 	{"0 9 29W 2 *", "2026-01-01", "2028-02-29 09:00"},
 
 	// Weekdays of the month.
@@ -126,6 +129,7 @@ var nextTests = []struct{ spec, from, want string }{
 	{"0 0 9 1 1 ? 2031/30", "2031-01-01 09:00", "2061-01-01 09:00"},
 	{"0 0 9 1 1 ? */10", "2026-01-01 09:00", "2030-01-01 09:00"},
 	{"0 0 9 1 1 ? 2199", "1971-01-01", "2199-01-01 09:00"},
+	{"0 0 9 1 * ? 2199", "2199-01-01 09:00", "2199-02-01 09:00"},
 	{"0 0 9 1 1 ? 1970-2199", "2199-01-01 09:00", ""},
 	{"0 0 9 1 1 ? *", "2199-01-01 09:00", "2200-01-01 09:00"},
 	{"0 0 0 29 2 ? 2027-2040", "2026-01-01", "2028-02-29"},
@@ -184,6 +188,7 @@ func TestPrev(t *testing.T) {
 		{"0 0 9 1 1 ? 2030,2027", "2199-01-01", "2030-01-01 09:00"},
 		{"0 0 9 1 1 ? 2030,2027", "2030-01-01", "2027-01-01 09:00"},
 		{"0 0 9 1 1 ? 2030,2027", "2027-01-01", ""},
+		{"0 0 9 1 1 ? 2030 exclude=SAT", "2029-01-01", ""},
 		{"0 0 9 1 1 ? 2199", "9999-01-01", "2199-01-01 09:00"},
 		{"0 0 9 31 12 ? 1970", "2100-01-01", "1970-12-31 09:00"},
 	}
@@ -282,6 +287,13 @@ func TestCountAndInterval(t *testing.T) {
 		{"@every 1h", math.MinInt64, math.MaxInt64, 10, 10},
 		{"@every 1h", 3 * hour, 0, 10, 0},
 		{"@every 1h", 0, 3 * hour, -1, 0},
+
+		// To the end of the years.
+		{"0 0 0 1 1 ? 1970-1972", -1, math.MaxInt64, 10, 3},
+		{"0 0 0 1 1 ? 1970-1972 exclude=SAT", -1, math.MaxInt64, 10, 2},
+
+		// Into the second pass of a repeated hour, of which a fixed spec has no tick.
+		{"CRON_TZ=America/New_York 30 1 * * *", instant(t, "2026-11-01 00:00:00 -04:00", nil).UnixMilli(), instant(t, "2026-11-01 01:15:00 -05:00", nil).UnixMilli(), 10, 1},
 	}
 	for _, tt := range tests {
 		if got := parse(t, tt.spec, nil).Count(tt.after, tt.through, tt.limit); got != tt.want {
@@ -349,17 +361,6 @@ func noAllocation(t *testing.T, s *spec.Schedule, at time.Time) {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
 			t.Errorf("%q: %s allocates %v times", s.Text(), name, n)
 		}
-	}
-}
-
-func TestAccessors(t *testing.T) {
-	s := parse(t, " CRON_TZ=Asia/Shanghai 0 9 * * 1-5 ", nil)
-	if s.Text() != "CRON_TZ=Asia/Shanghai 0 9 * * 1-5" || s.Zone().String() != "Asia/Shanghai" || s.Every() != 0 {
-		t.Errorf("text %q, zone %v, every %v", s.Text(), s.Zone(), s.Every())
-	}
-	s = parse(t, "@every 90s", nil)
-	if s.Every() != 90*time.Second || s.Zone() != time.UTC || s.Fixed() {
-		t.Errorf("every %v, zone %v, fixed %v", s.Every(), s.Zone(), s.Fixed())
 	}
 }
 

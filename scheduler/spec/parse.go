@@ -169,9 +169,5 @@ func parseSets(plain []string) (parsed *cron.SpecSchedule, err error) {
 	if err != nil {
 		return nil, err
 	}
-	parsed, ok := schedule.(*cron.SpecSchedule)
-	if !ok {
-		return nil, fmt.Errorf("cannot be parsed: unexpected %T", schedule)
-	}
-	return parsed, nil
+	return schedule.(*cron.SpecSchedule), nil
 }

@@ -34,9 +34,9 @@ var refusedTests = []struct{ text, field, value, reason string }{
 	{"60 * * * *", "minute", "60", "0-59"},
 	{"* 24 * * *", "hour", "24", "0-23"},
 	{"* * 0 * *", "day of month", "0", "1-31"},
-	{"* * 32 * *", "day of month", "32", "1-31"},
+	{"* * 32 * *", "day of month", "32", "1-31, *, ?, L, L-3, 15W, LW, ranges"},
 	{"* * * 13 *", "month", "13", "1-12, JAN-DEC"},
-	{"* * * * 8", "day of week", "8", "0-7, SUN-SAT"},
+	{"* * * * 8", "day of week", "8", "0-7, SUN-SAT, *, ?, 5L, 5#3, ranges"},
 	{"* * * * xyz", "day of week", "xyz", "SUN-SAT"},
 	{"* jan * * *", "hour", "jan", "0-23"},
 	{"+5 * * * *", "minute", "+5", "0-59"},
@@ -96,6 +96,7 @@ var refusedTests = []struct{ text, field, value, reason string }{
 	{"0 0 9 ? * MON-FRI#1", "day of week", "MON-FRI#1", "1 to 5"},
 	{"0 0 9 ? * 5#1/2", "day of week", "5#1/2", "1 to 5"},
 	{"0 0 L * * ?", "hour", "L", "L (last) belongs in the day of month"},
+	{"0 0 L-3 * * ?", "hour", "L-3", "L (last) belongs in the day of month"},
 	{"0 0 9 ? 5L *", "month", "5L", "L (last) belongs in the day of month"},
 	{"0 5W 9 * * ?", "minute", "5W", "W (nearest weekday) belongs in the day of month"},
 
@@ -147,6 +148,7 @@ var refusedTests = []struct{ text, field, value, reason string }{
 	{"TZ=Asia/Shangai 0 9 * * *", "zone", "Asia/Shangai", "not in the time zone database"},
 	{"TZ=../../etc/passwd 0 9 * * *", "zone", "../../etc/passwd", "not in the time zone database"},
 	{"TZ=Asia//Shanghai 0 9 * * *", "zone", "Asia//Shanghai", "not in the time zone database"},
+	{"TZ=Asia/./Shanghai 0 9 * * *", "zone", "Asia/./Shanghai", "not in the time zone database"},
 	{"TZ=/UTC 0 9 * * *", "zone", "/UTC", "not in the time zone database"},
 	{"TZ=Asia 0 9 * * *", "zone", "Asia", "not in the time zone database"},
 	{"TZ=Local 0 9 * * *", "zone", "Local", "machine to machine"},
@@ -183,6 +185,8 @@ func TestErrorText(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"*/100 * * * *", `spec "*/100 * * * *": minute "*/100": step "100"; must be steps of 1 to 59`},
 		{"0 0 30 2 *", `spec "0 0 30 2 *": day of month "30": never fires: no such day in month "2"`},
+		{"2027 * * * *", `spec "2027 * * * *": minute "2027": must be made of 0-59, *, ?, ranges a-b, steps /n, and lists of these`},
+		{"0 mon * * *", `spec "0 mon * * *": hour "mon": must be made of 0-23, *, ?, ranges a-b, steps /n, and lists of these`},
 		{strings.Repeat("1", 300), `spec "` + strings.Repeat("1", 80) + `...": 300 bytes long; at most 256 are allowed`},
 	}
 	for _, tt := range tests {
@@ -193,8 +197,10 @@ func TestErrorText(t *testing.T) {
 }
 
 func TestParseRefusesTheMachinesZone(t *testing.T) {
-	if _, err := spec.Parse("0 9 * * *", time.Local); err == nil || !strings.Contains(err.Error(), "Local") {
-		t.Errorf("got %v", err)
+	for _, local := range []*time.Location{time.Local, time.FixedZone("Local", 3600)} {
+		if _, err := spec.Parse("0 9 * * *", local); err == nil || !strings.Contains(err.Error(), "Local") {
+			t.Errorf("got %v", err)
+		}
 	}
 	if s, err := spec.Parse("TZ=UTC 0 9 * * *", time.Local); err != nil || s.Zone() != time.UTC {
 		t.Errorf("a spec with a zone of its own: %v, %v", s, err)
@@ -206,6 +212,9 @@ func TestParseIgnoresTZ(t *testing.T) {
 	before := time.Local
 	time.Local = zone(t, "Asia/Tokyo")
 	t.Cleanup(func() { time.Local = before })
+	if s, err := spec.Parse("0 9 * * *", time.Local); err == nil {
+		t.Errorf("the machine's zone is accepted as %v", s.Zone())
+	}
 	got := parse(t, "0 9 * * *", nil).Next(instant(t, "2026-07-09 08:00", time.UTC))
 	if want := instant(t, "2026-07-09 09:00", time.UTC); !got.Equal(want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -241,6 +250,7 @@ func TestRemarks(t *testing.T) {
 		{"0 9 LW * ?", nil, nil},
 		{"0 0 5,* * 1", nil, []string{`day of month "5,*": the * in the list matches any value`}},
 		{"0,*,30 0 5 * *", nil, []string{`minute "0,*,30": the * in the list`}},
+		{"0,? 0 5 * *", nil, []string{`minute "0,?": the * in the list`}},
 		{"0,*/30 0 5 * *", nil, nil},
 		{"0 10 * * ? *", nil, []string{"six fields begin with the second"}},
 		{"0 18 ? * 2-6 *", nil, []string{"six fields begin with the second"}},
@@ -249,9 +259,13 @@ func TestRemarks(t *testing.T) {
 		{"0 9 * * 8 *", nil, nil},
 		{"0 9 9 * 1-5 *", nil, nil},
 		{"0 * * * 1-5 *", nil, nil},
+		{"0 9 * 15 1-5 *", nil, nil},
+		{"0 9 * * 1-5 MON", nil, nil},
+		{"9 * * 1-5 *", nil, nil},
 		{"0 0 10 * * ? *", nil, nil},
 		{"0 0 10 ? * MON *", nil, nil},
 		{"@every 24h", shanghai, []string{"zone Asia/Shanghai has no effect"}},
+		{"CRON_TZ=Asia/Shanghai @every 24h exclude=SAT", nil, nil},
 		{"@every 24h", nil, nil},
 	}
 	for _, tt := range tests {

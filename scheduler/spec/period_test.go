@@ -105,6 +105,30 @@ func TestRepeatOverTheEndOfTheYear(t *testing.T) {
 	}
 }
 
+// Databases with a table of changes and with the rule that they follow give one revision.
+func TestRevisionWithARuleInPlaceOfATable(t *testing.T) {
+	t.Parallel()
+	table, err := time.LoadLocation("America/Denver")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule, err := time.LoadLocationFromTZData("America/Denver", database(0, -7*3600, -7*3600, "MST7MDT,M3.2.0,M11.1.0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var revisions []string
+	for _, zone := range []*time.Location{table, rule} {
+		s, err := Parse("0 9 * * *", zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		revisions = append(revisions, s.Revision(time.Date(2027, 7, 9, 0, 0, 0, 0, time.UTC)))
+	}
+	if revisions[0] != revisions[1] {
+		t.Errorf("revisions %s and %s", revisions[0], revisions[1])
+	}
+}
+
 // database writes a zone with one change of offset and a rule, in the format
 // TZif of RFC 8536.
 func database(change int64, before, after int32, rule string) []byte {

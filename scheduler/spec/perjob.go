@@ -32,11 +32,9 @@ func ForJob(text, job string) (string, error) {
 	if len(words) > 0 && (strings.HasPrefix(words[0], "CRON_TZ=") || strings.HasPrefix(words[0], "TZ=")) {
 		first = 1
 	}
-	at, behind := second, len(words)
-	if rest, limited := cutLimits(words[first:]); len(limited) > 0 {
-		behind = first + len(rest)
-	}
-	switch behind - first {
+	rest, _ := cutLimits(words[first:])
+	at, behind := second, first+len(rest)
+	switch len(rest) {
 	case 5:
 		at = minute
 	case 6, 7:
@@ -70,8 +68,8 @@ func hashItem(at int, item, job string) (plain, reason string) {
 	}
 	from, to := all.min, all.max
 	if parts[1] != "" {
-		from, _ = number(parts[1]) // the pattern has matched only digits
-		to, _ = number(parts[2])
+		from = number(parts[1]) // the pattern has matched only digits
+		to = number(parts[2])
 		most := fields[at].max
 		if at == dayOfWeek {
 			most = all.max // 7 would make Sunday twice as likely
@@ -84,7 +82,7 @@ func hashItem(at int, item, job string) (plain, reason string) {
 	if parts[3] == "" {
 		return fmt.Sprint(from + int(value%uint64(to-from+1))), ""
 	}
-	step, _ := number(parts[3])
+	step := number(parts[3])
 	if step < 1 || step > to-from {
 		return "", fmt.Sprintf("must be steps of 1 to %d", max(to-from, 1))
 	}

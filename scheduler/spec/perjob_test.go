@@ -18,6 +18,8 @@ func TestForJobVectors(t *testing.T) {
 		{"report", "H(0-29)/10 H(22-23) H(29-31) * *", "3-29/10 22 29 * *"},
 		{"cleanup", "H H * * *", "2 1 * * *"},
 		{"cleanup", "CRON_TZ=Europe/Berlin  0 H,H(8-9) H * * H(1-5) 2027", "CRON_TZ=Europe/Berlin 0 2,8 1 * * 1 2027"},
+		{"cleanup", "TZ=UTC H H H * * *", "TZ=UTC 38 2 1 * * *"},
+		{"cleanup", "H(10-15)/5 H(0-9)/1 * * * exclude=SAT", "12-15/5 0-9/1 * * * exclude=SAT"},
 		{"", "H H * * *", "50 11 * * *"},
 	} {
 		got, err := spec.ForJob(tc.text, tc.job)
@@ -65,13 +67,14 @@ func TestForJobLeaves(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"H(5-70) * * * *":  `spec "H(5-70) * * * *": minute "H(5-70)": must be a range in 0 to 59, as in H(0-59)`,
-		"0 H(9-8) * * *":   `hour "H(9-8)": must be a range in 0 to 23`,
-		"0 9 H(0-3) * *":   `day of month "H(0-3)": must be a range in 1 to 31`,
-		"0 9 * * H(1-7)":   `day of week "H(1-7)": must be a range in 0 to 6`,
-		"0 0,H/0 * * *":    `hour "H/0": must be steps of 1 to 23`,
-		"H(0-5)/6 * * * *": `minute "H(0-5)/6": must be steps of 1 to 5`,
-		"H(5-5)/1 * * * *": `must be steps of 1 to 1`,
+		"H(5-70) * * * *":     `spec "H(5-70) * * * *": minute "H(5-70)": must be a range in 0 to 59, as in H(0-59)`,
+		"0 H(9-8) * * *":      `hour "H(9-8)": must be a range in 0 to 23`,
+		"0 9 H(0-3) * *":      `day of month "H(0-3)": must be a range in 1 to 31`,
+		"0 9 * * H(1-7)":      `day of week "H(1-7)": must be a range in 0 to 6`,
+		"0 0,H/0 * * *":       `hour "H/0": must be steps of 1 to 23`,
+		"H(0-5)/6 * * * *":    `minute "H(0-5)/6": must be steps of 1 to 5`,
+		"H(10-20)/11 * * * *": `must be steps of 1 to 10`,
+		"H(5-5)/1 * * * *":    `must be steps of 1 to 1`,
 	} {
 		if got, err := spec.ForJob(text, "report"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q became %q, %v, want %s", text, got, err, want)

@@ -217,6 +217,7 @@ func TestCountAtTheEndOfAGap(t *testing.T) {
 	day := time.Date(2026, time.March, 29, 0, 0, 0, 0, time.UTC) // at 01:00 UTC 02:00 becomes 03:00 in Berlin
 	for text, want := range map[string]int{
 		"0 2 * * *": 1, "0,30 2 * * *": 1, "0 3 * * *": 1, "0 2,3 * * *": 1, "30 2,3 * * *": 2, "0 0 3,4 * * *": 2, "1 3 * * *": 1, "* 2 * * *": 0, "0-59 2-3 * * *": 60,
+		"0 0 2 * * ? 2025": 0,
 	} {
 		s := parse(t, "CRON_TZ=Europe/Berlin "+text, nil)
 		if got := s.Count(day.UnixMilli(), day.Add(12*time.Hour).UnixMilli(), 100); got != want {

@@ -49,16 +49,16 @@ func (r *rare) takeDay(item string) (known bool, reason string) {
 		days = &r.nearFromLast
 	}
 	back, last := strings.CutPrefix(day, "L")
-	switch n, ok := number(strings.TrimPrefix(back, "-")); {
+	switch n := number(strings.TrimPrefix(back, "-")); {
 	case last && back == "":
 		*days |= 1
 	case last && strings.HasPrefix(back, "-"):
-		if !ok || n < 1 || n > maxFromLast {
+		if n < 1 || n > maxFromLast {
 			return true, fmt.Sprintf("must be L-1 to L-%d, days before the last of the month", maxFromLast)
 		}
 		*days |= 1 << n
 	case near:
-		if n, ok = number(day); !ok || n < 1 || n > 31 {
+		if n = number(day); n < 1 || n > 31 {
 			return true, "W stands behind one day, as in 15W (the weekday nearest to the 15th) or LW; must be 1W to 31W"
 		}
 		*set |= 1 << n
@@ -88,8 +88,8 @@ func (r *rare) takeWeekday(f field, item string) (known bool, reason string) {
 		return false, ""
 	}
 	w, isDay := f.value(day)
-	n, isNumber := number(count)
-	if !isDay || !isNumber || n < 1 || n > 5 {
+	n := number(count)
+	if !isDay || n < 1 || n > 5 {
 		return true, "# stands between one day of week and 1 to 5, as in 5#3 (the third Friday of the month) or FRI#2"
 	}
 	r.nth[n] |= 1 << (w % 7)
@@ -104,7 +104,7 @@ func (r *rare) takeYears(text string) {
 		base, stepText, stepped := strings.Cut(item, "/")
 		from, to, step := f.min, f.max, 1
 		if stepped {
-			step, _ = number(stepText)
+			step = number(stepText)
 		}
 		if base != "*" && base != "?" {
 			low, high, _ := f.ends(base)

@@ -33,7 +33,7 @@ func fieldRemarks(words []string, given int, eitherDay bool) []string {
 // so: the month field looks like days of the week, and all other parts of a date are *.
 func daysAsMonths(words []string) bool {
 	anyHour := words[hour] == "*" && slices.Contains([]string{"*", "?"}, words[dayOfMonth]) && slices.Contains([]string{"*", "?"}, words[dayOfWeek])
-	return anyHour && words[minute] != "*" && words[month] != "*" && !strings.ContainsFunc(words[month], func(r rune) bool { return !strings.ContainsRune("1234567-,", r) })
+	return anyHour && words[minute] != "*" && !strings.ContainsFunc(words[month], func(r rune) bool { return !strings.ContainsRune("1234567-,", r) })
 }
 
 // quartzDays reports whether a day of week is given by number in a spec that may have been written
@@ -120,10 +120,7 @@ func (s *Schedule) repeats(p period, unix int64) bool {
 // skippedBefore returns the local times that the latest gap between a tick and the previous tick
 // skipped.
 func (s *Schedule) skippedBefore(unix int64) (missing, bool) {
-	before, ok := s.prevNamed(unix - 1)
-	if !ok {
-		return missing{}, false
-	}
+	before, _ := s.prevNamed(unix - 1) // before the first tick of a spec with years: 1970
 	for p := s.period(unix); p.start > before; p = periodAt(s.zone, p.start-1) {
 		if lost, ok := s.inGap(p); ok {
 			return lost, true
@@ -138,8 +135,8 @@ type missing struct{ first, last int64 }
 
 // inGap returns the local times of the spec in the gap before a period.
 func (s *Schedule) inGap(p period) (missing, bool) {
-	first, ok := s.sets.next(p.reached)
-	if !ok || first >= p.opens() {
+	first, _ := s.sets.next(p.reached) // there is one: a tick follows
+	if first >= p.opens() {
 		return missing{}, false
 	}
 	last, _ := s.sets.prev(p.opens() - 1)
@@ -151,7 +148,7 @@ func (s *Schedule) inGap(p period) (missing, bool) {
 func (m missing) describe(local int64) string {
 	day := floorDiv(local, daySeconds)
 	show, on := clock, " on this day"
-	if floorDiv(m.first, daySeconds) != day || floorDiv(m.last, daySeconds) != day {
+	if floorDiv(m.first, daySeconds) != day {
 		show, on = dateAndClock, ""
 	}
 	if m.first == m.last {

@@ -38,3 +38,17 @@ func instant(t testing.TB, text string, loc *time.Location) time.Time {
 	t.Fatalf("bad time %q in a test table", text)
 	return time.Time{}
 }
+
+func TestAccessors(t *testing.T) {
+	s := parse(t, " CRON_TZ=Asia/Shanghai 0 9 * * 1-5 ", nil)
+	if s.Text() != "CRON_TZ=Asia/Shanghai 0 9 * * 1-5" || s.Zone().String() != "Asia/Shanghai" || s.Every() != 0 {
+		t.Errorf("text %q, zone %v, every %v", s.Text(), s.Zone(), s.Every())
+	}
+	s = parse(t, "@every 90s", nil)
+	if s.Every() != 90*time.Second || s.Zone() != time.UTC || s.Fixed() {
+		t.Errorf("every %v, zone %v, fixed %v", s.Every(), s.Zone(), s.Fixed())
+	}
+	if s = parse(t, "@every 90s exclude=SAT", nil); s.Every() != 0 {
+		t.Errorf("every %v, although Saturdays are excluded", s.Every())
+	}
+}

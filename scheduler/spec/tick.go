@@ -42,7 +42,7 @@ func (s *Schedule) NextMilli(ms int64) int64 {
 	if !ok {
 		return 0
 	}
-	if (s.every == 0 || s.limits != nil) && unix >= minUnix {
+	if s.every == 0 || s.limits != nil {
 		s.lastSpan.Store(&span{unix * 1000, next * 1000})
 	}
 	return next * 1000
@@ -150,9 +150,6 @@ func (s *Schedule) prevNamed(unix int64) (int64, bool) {
 			return tick, tick >= minUnix
 		}
 		at = -beyond(1-p.start, at-p.start, -local-farApart)
-		if at < minUnix {
-			break
-		}
 		p = periodAt(s.zone, at)
 	}
 	return 0, false

@@ -19,7 +19,7 @@ func (s *Schedule) Words() string {
 	if s.every > 0 {
 		return "every " + lengthInWords(s.every)
 	}
-	days, daily := s.sets.daysInWords()
+	days := s.sets.daysInWords()
 	if clock := s.sets.clockInWords(); clock != "" && days != "" {
 		return days + " at " + clock + " " + s.zone.String()
 	}
@@ -27,9 +27,9 @@ func (s *Schedule) Words() string {
 	switch {
 	case every == "" || days == "":
 		return s.text
-	case daily && s.sets.hour == all(24):
+	case days == daily && s.sets.hour == all(24):
 		return every
-	case daily:
+	case days == daily:
 		return every + ", " + s.zone.String()
 	}
 	return every + ", " + days + " " + s.zone.String()
@@ -123,28 +123,30 @@ func (s *sets) intervalInWords() string {
 	return ""
 }
 
-// daysInWords returns the days, or "" if they are not usual ones, and whether they are all days.
-func (s *sets) daysInWords() (text string, daily bool) {
+const daily = "daily"
+
+// daysInWords returns the days, such as daily, or "" if they are not usual ones.
+func (s *sets) daysInWords() string {
 	everyDay, everyMonth, everyWeekday := s.dayOfMonth == all(32)&^1, s.month == all(13)&^1, s.dayOfWeek == all(7)
 	day, month := single(s.dayOfMonth), single(s.month)
 	switch {
-	case s.eitherDay:
-		return "", false
+	case s.eitherDay: // below, one of the day fields has all days
+		return ""
 	case s.rare != nil:
-		if *s.rare == (rare{fromLast: 1}) && s.dayOfMonth == 0 && everyMonth && everyWeekday {
-			return "on the last day of each month", false
+		if *s.rare == (rare{fromLast: 1}) && s.dayOfMonth == 0 && everyMonth {
+			return "on the last day of each month"
 		}
-		return "", false
+		return ""
 	case everyDay && everyMonth && everyWeekday:
-		return "daily", true
+		return daily
 	case everyDay && everyMonth:
-		return weekdaysInWords(s.dayOfWeek), false
-	case day > 0 && everyMonth && everyWeekday:
-		return fmt.Sprintf("on day %d of each month", day), false
-	case day > 0 && month > 0 && everyWeekday:
-		return fmt.Sprintf("on %v %d", time.Month(month), day), false
+		return weekdaysInWords(s.dayOfWeek)
+	case day > 0 && everyMonth:
+		return fmt.Sprintf("on day %d of each month", day)
+	case day > 0 && month > 0:
+		return fmt.Sprintf("on %v %d", time.Month(month), day)
 	}
-	return "", false
+	return ""
 }
 
 // weekdaysInWords returns a range of weekdays, which begin with Monday, or their list.
