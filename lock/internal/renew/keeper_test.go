@@ -3,7 +3,9 @@ package renew_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -185,4 +187,54 @@ func TestRenewNow(t *testing.T) {
 		s.End()
 		time.Sleep(time.Minute)
 	})
+}
+
+// A renewal that fails at once is repeated a second later. The cause of the loss has the beginning of the
+// text of the last error, unless an answer has followed the error.
+func TestRenewalsThatFail(t *testing.T) {
+	const ok, fails, silent = "ok", "fails", "silent"
+	for _, c := range []struct {
+		answers []string // the last one is repeated
+		sent    []time.Duration
+		end     string // of the cause
+	}{
+		{[]string{fails}, []time.Duration{10 * time.Second, 11 * time.Second, 12 * time.Second}, " 27s: " + strings.Repeat("é", 256) + "…"},
+		{[]string{fails, ok}, []time.Duration{10 * time.Second, 11 * time.Second, 21 * time.Second}, ""},
+		{[]string{fails, ok, silent}, []time.Duration{10 * time.Second, 11 * time.Second, 21 * time.Second}, " within 27s"},
+	} {
+		t.Run(strings.Join(c.answers, "-"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				var mu sync.Mutex
+				var sent []time.Duration
+				k := renew.New(renew.Config[string]{
+					Share: func(string) renew.Sharing { return renew.Sharing{} },
+					Renew: func(ctx context.Context, _ []string) []renew.Renewal {
+						mu.Lock()
+						sent = append(sent, time.Since(began))
+						answer := c.answers[min(len(sent), len(c.answers))-1]
+						mu.Unlock()
+						switch answer {
+						case fails:
+							return []renew.Renewal{{Err: errors.New(strings.Repeat("é", 300))}}
+						case silent:
+							<-ctx.Done()
+						}
+						return []renew.Renewal{{Alive: true, Left: 30 * time.Second}}
+					},
+				})
+				lease := granted(k, 30*time.Second)
+				time.Sleep(90 * time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				if !slices.Equal(sent[:len(c.sent)], c.sent) {
+					t.Errorf("renewals were sent after %v, want %v", sent, c.sent)
+				}
+				if cause := context.Cause(lease.Context()); (cause != nil) != (c.end != "") || cause != nil && !strings.HasSuffix(cause.Error(), c.end) {
+					t.Errorf("the cause is %v, want its end to be %q", cause, c.end)
+				}
+				lease.End()
+			})
+		})
+	}
 }

@@ -106,7 +106,6 @@ func (k *Keeper[R]) send() {
 		}
 		now := k.Now()
 		for _, s := range batch {
-			s.queued = false
 			s.asked++
 			// If no answer comes in half of the trust that is left, the request is presumed lost.
 			s.renewAt = now + max((s.trust.Load()-now)/2, int64(2*together))
