@@ -60,10 +60,13 @@ func TestLateUndo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &lateUndo{Store: &memlock.Store{}}
-				lease, err := ask(lock.New(store, "a"), t.Context(), "k", lock.Options{TTL: time.Second})
+				lease, err := ask(lock.New(store, "a"), t.Context(), "k", lock.Options{TTL: time.Second, Limit: 2})
 				wantErr(t, "acquire", err, nil)
 				if len(store.undone) == 0 || store.grants[0] == store.grants[1] {
 					t.Fatalf("granted to %q, undone %+v", store.grants, store.undone)
+				}
+				if want := (driver.LeaseRef{Key: "k", Owner: store.grants[0], TTL: time.Second, Limit: 2}); store.undone[0] != want {
+					t.Errorf("undone is %+v, want %+v", store.undone[0], want)
 				}
 				at, err := store.Inspect(t.Context(), "k")
 				if err != nil || at.Fence != lease.Fence() {
