@@ -144,7 +144,7 @@ func (c *tickCase) diedAt(l *series.Line) int64 {
 		case at.To != l.Blocker:
 		case at.Fence == l.BlockerFence && at.Outcome != "":
 			return 0
-		case at.Fence == l.BlockerFence && at.Verdict == series.VerdictLost, at.Fence > l.BlockerFence && at.Verdict == series.VerdictRan:
+		case at.Verdict == series.VerdictLost, at.Fence > l.BlockerFence: // it was settled, or taken over
 			return at.At
 		}
 	}
@@ -246,7 +246,7 @@ func (c *tickCase) granted() (earlier, where string, last attempt) {
 	if len(attempts) == 0 {
 		attempts = []attempt{{Line: &series.Line{}}}
 		if r := c.run; r != nil {
-			attempts[0].Line = &series.Line{Node: driver.NodeOf(r.Owner), Attempt: r.Attempt, Fence: r.Fence}
+			attempts[0].Line = &series.Line{Node: driver.NodeOf(r.Owner), Attempt: r.Attempt}
 		}
 	}
 	for _, a := range attempts[:len(attempts)-1] {

@@ -156,8 +156,12 @@ func TestExplainUnknownManualRun(t *testing.T) {
 		got := why.Explain(why.Question{Tick: time.UnixMilli(at(byHand)), State: series.Series{Key: "report", Now: at(320), Mark: at(0)},
 			Journal: series.Journal{Key: "report", Truncated: tc.truncated, Lines: tc.lines,
 				Revisions: []series.RevisionUse{{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-1800), Last: at(320)}}}})
-		if got.State != tc.state || got.Sentence != tc.want {
-			t.Errorf("%s: %s: %s\nwant %s: %s", name, got.State, got.Sentence, tc.state, tc.want)
+		next := ""
+		if tc.state == why.NotKnown {
+			next = "cronce verify --job report"
+		}
+		if got.State != tc.state || got.Sentence != tc.want || got.Next != next {
+			t.Errorf("%s: %s: %s Then %q\nwant %s: %s Then %q", name, got.State, got.Sentence, got.Next, tc.state, tc.want, next)
 		}
 	}
 }

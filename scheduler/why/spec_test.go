@@ -31,6 +31,9 @@ func TestExplainWithTwoSpecs(t *testing.T) {
 	}{
 		"missed by its deadline": {lines: []series.Line{missed}, newer: every10, first: -900, last: 100, state: why.Missed, inUse: every5,
 			phrase: "Missed: the first claim that could start it came 1m40s late, after its deadline."},
+		"missed with another": {tick: -600, newer: every10, first: -900, last: 100, state: why.Missed, inUse: every5,
+			lines:  []series.Line{{Verdict: series.VerdictRan, At: at(1), From: at(-900), To: at(0), Between: series.VerdictMissed, Revision: "r1", Node: "pod-a", Attempt: 1, Fence: 7, Outcome: "ok", Ended: at(2)}},
+			phrase: "Missed with 1 other: no node claimed it between 02:45:00Z and 03:00:01Z, and the job's misfire policy ran at most the latest ones."},
 		"replaced": {lines: []series.Line{respecified}, newer: next, first: 30, last: 100, state: why.Missed, inUse: every5,
 			phrase: `Missed: no node decided it before its spec, "*/5 * * * *", was replaced. pod-b, which has the spec that took its place, recorded it at 03:01:40Z.`},
 		"passed over": {lines: []series.Line{passed}, newer: next, first: 30, last: 100, state: why.Missed, inUse: every5,
@@ -43,7 +46,7 @@ func TestExplainWithTwoSpecs(t *testing.T) {
 			phrase: "Not decided yet: it was due 1m40s ago, and its deadline is not over."},
 		"due, and the newer one was used last": {newer: every10, first: -900, last: 100, state: why.Undecided, inUse: every10,
 			phrase: "Not decided yet: it was due 1m40s ago, and its deadline is not over."},
-		"no tick before the newer one was in force": {lines: []series.Line{missed}, tick: -60, newer: "* * * * *", first: 30, last: 100, state: why.NotATick, inUse: every5,
+		"no tick before the newer one was in force": {tick: -60, newer: "* * * * *", first: 30, last: 100, state: why.NotATick, inUse: every5,
 			phrase: `Not a tick: "*/5 * * * *" has none at that instant. The nearest: Fri 2027-03-26 02:55:00 +00:00 and Fri 2027-03-26 03:00:00 +00:00.`},
 	} {
 		t.Run(name, func(t *testing.T) {

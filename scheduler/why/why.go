@@ -233,9 +233,6 @@ func parse(r *series.RevisionUse) *spec.Schedule {
 	if err != nil {
 		return nil
 	}
-	s, err := spec.Parse(r.Spec, zone)
-	if err != nil {
-		return nil
-	}
+	s, _ := spec.Parse(r.Spec, zone)
 	return s
 }

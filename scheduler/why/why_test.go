@@ -226,6 +226,8 @@ func TestSkippedBehindADeadNode(t *testing.T) {
 		"drained, and run again": {[]series.Line{opened(), with(grant, "interrupted", 305, ""), skip, ran(-300, "pod-b", 312, 2, 7)}, nil, "Skipped: the run of 02:55:00Z on pod-a was alive, and overlap is skip."},
 		"alive, and an earlier run was left": {[]series.Line{opened(), grant, skip}, []series.Run{{Number: at(-600), State: series.RunOpen, Fence: 5, Until: at(8)}, {Number: at(-300), State: series.RunOpen, Fence: 6, Until: at(30)}},
 			"Skipped: the run of 02:55:00Z on pod-a was alive, and overlap is skip."},
+		"alive, and a manual run too": {[]series.Line{opened(), grant, skip, {Verdict: series.VerdictRan, At: at(5.5), From: at(byHand), To: at(byHand), Node: "pod-b", Revision: "r1", Attempt: 1, Fence: 8}},
+			[]series.Run{{Number: at(-300), State: series.RunOpen, Fence: 6, Until: at(30)}}, "Skipped: the run of 02:55:00Z on pod-a was alive, and overlap is skip."},
 		"its shards are alive": {[]series.Line{opened(), grant, skip}, []series.Run{{Number: at(-300), State: series.RunOpen, Fence: 6, Until: at(8), Shards: 1}}, "Skipped: the run of 02:55:00Z on pod-a was alive, and overlap is skip."},
 		"alive":                {[]series.Line{opened(), grant, skip}, []series.Run{{Number: at(-300), State: series.RunOpen, Fence: 6, Until: at(30)}}, "Skipped: the run of 02:55:00Z on pod-a was alive, and overlap is skip."},
 		"ended ok":             {[]series.Line{opened(), with(grant, "ok", 305, ""), skip}, nil, "Skipped: the run of 02:55:00Z on pod-a was alive, and overlap is skip."},
