@@ -32,6 +32,16 @@ func TestLimitFaults(t *testing.T) {
 	}
 }
 
+// Every version takes a place under the same key.
+func TestKey(t *testing.T) {
+	if got := (policy.Limit{Name: "reports", Of: 3}).Key(); got != "limit/reports" {
+		t.Errorf("the key is %q", got)
+	}
+	if got := (policy.Limit{}).String(); got != "" {
+		t.Errorf("no limit is %q", got)
+	}
+}
+
 // The longest record is a word that every store accepts.
 func TestTheLongestRecord(t *testing.T) {
 	r := policy.Record{Overlap: policy.Replace, Misfire: policy.Once, Deadline: math.MaxInt64, Jitter: math.MaxInt64, Timeout: math.MaxInt64,

@@ -74,23 +74,24 @@ func TestText(t *testing.T) {
 	}
 }
 
+// The nodes of all versions compute the same time.
 func TestDueAt(t *testing.T) {
 	jittered := policy.Record{Jitter: 30 * time.Second}
 	for _, c := range []struct {
-		name        string
-		record      policy.Record
-		next, least int64
-		most        int64
+		name   string
+		record policy.Record
+		next   int64
+		want   [4]int64 // after the tick
 	}{
-		{"no jitter", policy.Record{}, 160_000, 100_000, 100_000},
-		{"jitter", jittered, 160_000, 100_000, 130_000},
-		{"jitter of the last tick", jittered, 0, 100_000, 130_000},
-		{"a next tick within the jitter", jittered, 101_000, 100_000, 100_999},
+		{"no jitter", policy.Record{}, 160_000, [4]int64{}},
+		{"jitter", jittered, 160_000, [4]int64{15_855, 3_313, 28_259, 16_976}},
+		{"jitter of the last tick", jittered, 0, [4]int64{15_855, 3_313, 28_259, 16_976}},
+		{"a next tick within the jitter", jittered, 101_000, [4]int64{352, 404, 942, 299}},
+		{"a next tick that follows at once", jittered, 100_001, [4]int64{}},
 	} {
-		for _, job := range []string{"a", "b", "c", "d"} {
-			due := c.record.DueAt(job, 100_000, c.next)
-			if due < c.least || due > c.most || due != c.record.DueAt(job, 100_000, c.next) {
-				t.Errorf("%s of %s: due at %d, want %d to %d", c.name, job, due, c.least, c.most)
+		for i, job := range []string{"a", "b", "c", "d"} {
+			if due := c.record.DueAt(job, 100_000, c.next) - 100_000; due != c.want[i] {
+				t.Errorf("%s of %s: due %d ms after its instant, want %d", c.name, job, due, c.want[i])
 			}
 		}
 	}

@@ -26,9 +26,6 @@ func (c *tickCase) attempts() (all []attempt) {
 			}
 			last := &all[len(all)-1]
 			last.Outcome, last.Error, last.Ended = l.Outcome, l.Error, l.At
-			if l.Ended != 0 {
-				last.Ended = l.Ended
-			}
 		}
 	}
 	return all

@@ -10,12 +10,10 @@ import (
 
 // work returns the earlier tick whose work the manual run does for a backfill, or 0.
 func (c *tickCase) work() int64 {
-	switch l := c.last(series.VerdictWaiting); {
-	case !c.manual():
-		return 0
-	case l != nil:
+	if l := c.last(series.VerdictWaiting); l != nil {
 		return l.For
-	case c.run != nil:
+	}
+	if c.run != nil {
 		return c.run.For
 	}
 	return 0
@@ -25,20 +23,10 @@ func (c *tickCase) work() int64 {
 // one before the line of the run.
 func (c *tickCase) fills(work int64) string {
 	text := fmt.Sprintf("A run of a backfill, for the tick of %s", c.clock(work))
-	change, index := (*series.Line)(nil), 0
-	for i := range c.Journal.Lines {
-		l := &c.Journal.Lines[i]
-		if l.To == c.ms && l.Verdict == series.VerdictWaiting {
-			break
-		}
-		if l.Verdict == series.VerdictControl && series.Action(l.Reason) == series.ActionBackfill {
-			change, index = l, i
-		}
-	}
+	change := c.changeBefore(c.last(series.VerdictWaiting), series.ActionBackfill)
 	if change == nil {
 		return text + ", whose request is gone from the journal,"
 	}
-	c.evidence = append(c.evidence, index)
 	reason := c.reasonOf(change)
 	if reason != "" {
 		reason = " (" + reason + ")"

@@ -121,38 +121,44 @@ func (c *tickCase) missed() string {
 	return fmt.Sprintf("Missed: the first claim that could start it came %v late, after its deadline.", time.Duration(l.At-c.ms)*time.Millisecond)
 }
 
-// skipped explains a tick that was skipped because of a run. If the journal has no end of that run,
-// only its lease is known to have been alive; its node may have died.
+// skipped explains a tick that was skipped for an operator, or because of a run. If the journal has no end of
+// that run, only its lease is known to have been alive; its node may have died.
 func (c *tickCase) skipped() string {
 	l := c.line
 	if l.Reason == series.ReasonOperator {
 		return "Skipped for an operator: " + c.skippedFor(l) + "."
 	}
-	until, dead := int64(0), false
-	for i := range c.Journal.Lines {
-		switch at := &c.Journal.Lines[i]; {
-		case at.To != l.Blocker || l.Blocker == 0 || at.Verdict == series.VerdictUnreadable:
-		case at.Fence == l.BlockerFence && at.Outcome != "":
-			return fmt.Sprintf("Skipped: %s was alive, and overlap is skip.", c.blocker(l))
-		case at.Fence == l.BlockerFence && at.Verdict == series.VerdictLost, at.Fence > l.BlockerFence && at.Verdict == series.VerdictRan:
-			until, dead = at.At, true
-		}
-	}
-	for i := range c.State.Runs {
-		if r := &c.State.Runs[i]; r.Number == l.Blocker && r.Fence == l.BlockerFence && r.State == series.RunOpen && r.Until <= c.State.Now {
-			until, dead = r.Until, true
-		}
-	}
-	if !dead {
+	until := c.diedAt(l)
+	if until == 0 {
 		return fmt.Sprintf("Skipped: %s was alive, and overlap is skip.", c.blocker(l))
 	}
 	return fmt.Sprintf("Skipped: the lease of %s was alive until %s at the latest, and overlap is skip. The journal has no end of that run%s.",
-		c.blocker(l), c.clock(until), c.seen(c.nodeOf(l.Blocker, l.BlockerFence)))
+		c.blocker(l), c.clock(until), c.seen(c.nodeOf(l.BlockerFence)))
+}
+
+// diedAt returns when the lease of the run that blocked the tick of a line was over at the latest; 0: the run
+// ended, or is alive.
+func (c *tickCase) diedAt(l *series.Line) int64 {
+	for i := range c.Journal.Lines {
+		switch at := &c.Journal.Lines[i]; {
+		case at.To != l.Blocker:
+		case at.Fence == l.BlockerFence && at.Outcome != "":
+			return 0
+		case at.Verdict == series.VerdictLost, at.Fence > l.BlockerFence: // it was settled, or taken over
+			return at.At
+		}
+	}
+	for i := range c.State.Runs {
+		if r := &c.State.Runs[i]; r.Fence == l.BlockerFence && r.State == series.RunOpen && c.State.Until(r) <= c.State.Now {
+			return c.State.Until(r)
+		}
+	}
+	return 0
 }
 
 // seen returns when a node was last seen, as the end of a sentence, or "" if that is not known.
 func (c *tickCase) seen(node string) string {
-	if c.Seen == nil || node == "" {
+	if c.Seen == nil {
 		return ""
 	}
 	at := c.Seen(node)
@@ -162,10 +168,10 @@ func (c *tickCase) seen(node string) string {
 	return fmt.Sprintf("; %s was last seen at %s", node, c.clock(at.UnixMilli()))
 }
 
-// nodeOf returns the node that was granted a run, or "" if the journal does not have it.
-func (c *tickCase) nodeOf(tick, fence int64) string {
+// nodeOf returns the node that was granted the run with a fence, or "" if the journal does not have it.
+func (c *tickCase) nodeOf(fence int64) string {
 	for i := range c.Journal.Lines {
-		if l := &c.Journal.Lines[i]; l.Verdict == series.VerdictRan && l.To == tick && l.Fence == fence {
+		if l := &c.Journal.Lines[i]; l.Verdict == series.VerdictRan && l.Fence == fence {
 			return l.Node
 		}
 	}
@@ -240,7 +246,7 @@ func (c *tickCase) granted() (earlier, where string, last attempt) {
 	if len(attempts) == 0 {
 		attempts = []attempt{{Line: &series.Line{}}}
 		if r := c.run; r != nil {
-			attempts[0].Line = &series.Line{Node: driver.NodeOf(r.Owner), Attempt: r.Attempt, Fence: r.Fence}
+			attempts[0].Line = &series.Line{Node: driver.NodeOf(r.Owner), Attempt: r.Attempt}
 		}
 	}
 	for _, a := range attempts[:len(attempts)-1] {
@@ -340,10 +346,8 @@ func (c *tickCase) undecided() string {
 	if c.Removed {
 		return fmt.Sprintf("Not decided: it was due %v ago, and the job was removed from every node that had it. A node retires the job soon.", due)
 	}
-	for i := range c.State.Runs {
-		if r := &c.State.Runs[i]; r.State == series.RunOpen && r.Until > c.State.Now {
-			return fmt.Sprintf("Not decided yet: it was due %v ago, and %s is alive.", due, c.runOf(r.Number, r.Fence))
-		}
+	if r := c.blocks(); r != nil {
+		return fmt.Sprintf("Not decided yet: it was due %v ago, and %s is alive.", due, c.runOf(r.Number, r.Fence))
 	}
 	if c.state == Waiting {
 		return fmt.Sprintf("Not decided yet: it was due %v ago, and the ticks before it are worked off.", due)
@@ -383,20 +387,17 @@ func (c *tickCase) notATick() string {
 	if why := c.schedule.LeftOut(c.Tick); why != "" {
 		text = fmt.Sprintf("Not a tick: %s. The spec is %q.", why, c.schedule.Text())
 	}
-	if len(near) > 0 {
-		text += " The nearest: " + strings.Join(near, " and ") + "."
-	}
-	return text
+	return text + " The nearest: " + strings.Join(near, " and ") + "."
 }
 
 // notKnown explains why the state of the tick is not known, and returns the next step.
 func (c *tickCase) notKnown() (text, next string) {
 	next = "cronce verify --job " + c.Journal.Key
 	switch {
-	case c.line != nil && c.line.Between != "":
-		return fmt.Sprintf("Not known: the journal has the verdict %q.", c.line.Between), next
 	case c.line != nil && c.line.To == c.ms:
 		return fmt.Sprintf("Not known: the journal has the verdict %q.", c.line.Verdict), next
+	case c.line != nil && c.line.Between != "":
+		return fmt.Sprintf("Not known: the journal has the verdict %q.", c.line.Between), next
 	case len(c.own) > 0:
 		return "Not known: the lines of the journal about this tick do not say how it ended.", next
 	case c.schedule == nil:
@@ -439,7 +440,7 @@ func (c *tickCase) blocker(l *series.Line) string {
 
 // runOf names a run by its tick, and by its node if the journal has it.
 func (c *tickCase) runOf(tick, fence int64) string {
-	if node := c.nodeOf(tick, fence); node != "" {
+	if node := c.nodeOf(fence); node != "" {
 		return fmt.Sprintf("the run of %s on %s", c.clock(tick), node)
 	}
 	return fmt.Sprintf("the run of %s", c.clock(tick))

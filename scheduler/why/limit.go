@@ -23,13 +23,14 @@ type Limited struct {
 }
 
 // LimitOf returns the limit in the policies of the spec that was used last; zero: there is none.
-func LimitOf(uses []series.RevisionUse) policy.Limit {
-	last := LastUsed(uses)
-	if last == nil {
-		return policy.Limit{}
+func LimitOf(uses []series.RevisionUse) policy.Limit { return policiesOf(uses).Limit }
+
+// policiesOf returns the policies of the spec that was used last; zero: none is recorded.
+func policiesOf(uses []series.RevisionUse) (policies policy.Record) {
+	if last := LastUsed(uses); last != nil {
+		policies, _ = policy.Parse(last.Policies) // an unreadable policy becomes the default
 	}
-	policies, _ := policy.Parse(last.Policies) // an unreadable policy becomes the default
-	return policies.Limit
+	return policies
 }
 
 // limited returns how the run of the tick stands to its limit; nil: it has none, or is not alive.

@@ -26,6 +26,7 @@ func TestExplainLimit(t *testing.T) {
 		policies string // empty: a limit of two places
 		places   []driver.Holder
 		ended    bool
+		left     bool        // its node died
 		want     why.Limited // without the limit's name; zero: none
 		sentence string      // after the sentence about the run
 	}{
@@ -43,9 +44,12 @@ func TestExplainLimit(t *testing.T) {
 			sentence: " It has no place in the limit reports: 0 of 2 taken."},
 		"many holders": {policies: "limit:reports*7", places: slices.Repeat([]driver.Holder{holder("a@1", 7)}, 7), want: why.Limited{Limit: policy.Limit{Of: 7}, Waits: true, Holders: slices.Repeat([]string{"a@1"}, 7)},
 			sentence: " It waits for a place in the limit reports: 7 of 7 taken, by a@1, a@1, a@1, a@1, a@1 and 2 more."},
+		"as many holders as are named": {policies: "limit:reports*5", places: slices.Repeat([]driver.Holder{holder("a@1", 5)}, 5), want: why.Limited{Limit: policy.Limit{Of: 5}, Waits: true, Holders: slices.Repeat([]string{"a@1"}, 5)},
+			sentence: " It waits for a place in the limit reports: 5 of 5 taken, by a@1, a@1, a@1, a@1, a@1."},
 		"not known": {want: why.Limited{Limit: policy.Limit{Of: 2}}, sentence: " Whether it has a place in the limit reports is not known."},
 		"no limit":  {policies: "overlap:skip"},
 		"has ended": {places: []driver.Holder{holder(own, 2)}, ended: true},
+		"was left":  {places: []driver.Holder{holder(own, 2)}, left: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			line, state := ran(0, "pod-b", .003, 1, 7), []series.Run{{Number: at(0), State: series.RunOpen, Fence: 7, Attempt: 1, Until: at(28)}}
@@ -53,10 +57,16 @@ func TestExplainLimit(t *testing.T) {
 			if tc.ended {
 				line, state, begin = with(line, "ok", 1, ""), nil, "Ran on pod-b as attempt 1, 3ms after the tick, ok in 1s (fence 7)."
 			}
-			use := series.RevisionUse{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-1800), Last: at(20), Policies: cmp.Or(tc.policies, "limit:reports*2")}
+			if tc.left {
+				state[0].Until, begin = at(8), "It was granted on pod-b as attempt 1, 3ms after the tick; that lease ended 12s ago, and no node has settled the tick or taken it over."
+			}
+			use := func(revision string, last float64, policies string) series.RevisionUse {
+				return series.RevisionUse{Revision: revision, Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-1800), Last: at(last), Policies: policies}
+			}
+			uses := []series.RevisionUse{use("r0", 9, "limit:former*9"), use("r1", 20, cmp.Or(tc.policies, "limit:reports*2")), use("r2", 10, "limit:tried*9")}
 			got := why.Explain(why.Question{
 				Tick: tick, Places: tc.places,
-				Journal: series.Journal{Key: "report", Lines: []series.Line{opened(), line}, Revisions: []series.RevisionUse{use}},
+				Journal: series.Journal{Key: "report", Lines: []series.Line{opened(), line}, Revisions: uses},
 				State:   series.Series{Key: "report", Now: at(20), Mark: at(0), Runs: state},
 			})
 			if got.Sentence != begin+tc.sentence {
@@ -86,13 +96,18 @@ func TestExplainLimitOfShards(t *testing.T) {
 	opens := ran(0, "pod-a", .003, 1, 7)
 	opens.Shards = 13
 	shards := slices.Repeat([]series.Shard{{State: series.RunOpen, Owner: "pod-a/1", Fence: 8, Attempt: 1, Granted: at(.003), Until: at(28)}}, 13)
-	got := why.Explain(why.Question{
+	q := why.Question{
 		Tick: tick, Places: places,
 		Journal: series.Journal{Key: "report", Lines: []series.Line{opened(), opens}, Revisions: []series.RevisionUse{{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", First: at(-1800), Last: at(20), Policies: "limit:reports*3"}}},
 		State: series.Series{Key: "report", Now: at(20), Mark: at(0), Sheet: series.Sheet{Shards: shards},
 			Runs: []series.Run{{Number: at(0), State: series.RunOpen, Owner: "pod-a/1", Fence: 7, Attempt: 1, Granted: at(.003), Until: at(28), Shards: 13}}},
-	})
+	}
+	got := why.Explain(q)
 	if want := " Its shards have 2 places in the limit reports: 3 of 3 taken, by "; !strings.Contains(got.Sentence, want) || got.Limit.Held != 2 {
 		t.Errorf("%s: %+v, want %q", got.Sentence, got.Limit, want)
+	}
+	q.Places = slices.Repeat(places[2:], 3)
+	if got, want := why.Explain(q), " It waits for a place in the limit reports: 3 of 3 taken, by "; !strings.Contains(got.Sentence, want) {
+		t.Errorf("%s, want %q", got.Sentence, want)
 	}
 }

@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,9 +38,10 @@ func (c *tickCase) requested() string {
 	if work := c.work(); work != 0 {
 		return c.fills(work)
 	}
+	waits := c.last(series.VerdictWaiting) // it follows the request, and has its fence
 	for i := range c.Journal.Lines {
 		l := &c.Journal.Lines[i]
-		if l.Verdict != series.VerdictControl || series.Action(l.Reason) != series.ActionRun || !c.waitsWith(l.Fence) {
+		if waits == nil || l.Fence != waits.Fence || l.Verdict != series.VerdictControl || series.Action(l.Reason) != series.ActionRun {
 			continue
 		}
 		c.evidence = append(c.evidence, i)
@@ -52,20 +54,38 @@ func (c *tickCase) requested() string {
 	return "A manual run, whose request is gone from the journal,"
 }
 
-// waitsWith reports whether the manual run waited with a fence, as its request has it.
-func (c *tickCase) waitsWith(fence int64) bool {
-	l := c.last(series.VerdictWaiting)
-	return l != nil && l.Fence == fence || c.run != nil && c.run.Attempt == 0 && c.run.Fence == fence
-}
-
-// reasonOf returns the reason of the change that has the line, by the audit, or "".
-func (c *tickCase) reasonOf(l *series.Line) string {
-	for i := range c.Audit {
-		if r := &c.Audit[i]; r.Key == c.Journal.Key && r.Change == l.Change && r.Number == l.Audit {
-			return strings.TrimSuffix(r.Reason, ".")
+// changeBefore returns the line of the latest change with one of the actions before a line of the journal, or
+// nil. It adds it to the evidence. Without a line, all changes are searched.
+func (c *tickCase) changeBefore(before *series.Line, actions ...series.Action) (change *series.Line) {
+	index := 0
+	for i := range c.Journal.Lines {
+		l := &c.Journal.Lines[i]
+		if l == before {
+			break
+		}
+		if l.Verdict == series.VerdictControl && slices.Contains(actions, series.Action(l.Reason)) {
+			change, index = l, i
 		}
 	}
-	return ""
+	if change != nil {
+		c.evidence = append(c.evidence, index)
+	}
+	return change
+}
+
+// recordOf returns the record in the audit of the change that has the line; zero: the audit has none.
+func (c *tickCase) recordOf(l *series.Line) series.AuditRecord {
+	for i := range c.Audit {
+		if r := &c.Audit[i]; r.Key == c.Journal.Key && r.Change == l.Change && r.Number == l.Audit {
+			return *r
+		}
+	}
+	return series.AuditRecord{}
+}
+
+// reasonOf returns the reason of the change that has the line, or "".
+func (c *tickCase) reasonOf(l *series.Line) string {
+	return strings.TrimSuffix(c.recordOf(l).Reason, ".")
 }
 
 // waitsForStart explains a manual run that no node has started.
@@ -100,15 +120,13 @@ func (c *tickCase) halted() bool {
 	return c.State.PausedAt(c.State.Now) && !(c.manual() && c.ms >= c.State.Pause.Since)
 }
 
-// blocks returns a run whose end the manual run waits for, or nil.
+// blocks returns an alive run that keeps a tick or a manual run from starting, or nil.
 func (c *tickCase) blocks() *series.Run {
-	if last := LastUsed(c.Journal.Revisions); last != nil {
-		if policies, _ := policy.Parse(last.Policies); policies.Overlap == policy.Allow {
-			return nil
-		}
+	if policiesOf(c.Journal.Revisions).Overlap == policy.Allow {
+		return nil
 	}
 	for i := range c.State.Runs {
-		if r := &c.State.Runs[i]; r.State == series.RunOpen && r.Until > c.State.Now {
+		if r := &c.State.Runs[i]; r.State == series.RunOpen && c.State.Until(r) > c.State.Now {
 			return r
 		}
 	}
@@ -131,20 +149,10 @@ func (c *tickCase) unstarted() (text, next string) {
 // skippedFor explains a tick that was skipped for an operator, or will be: by whom that was requested, when and
 // why. Only the lines before the line are searched; nil: all are.
 func (c *tickCase) skippedFor(before *series.Line) string {
-	change, index := (*series.Line)(nil), 0
-	for i := range c.Journal.Lines {
-		l := &c.Journal.Lines[i]
-		if l == before {
-			break
-		}
-		if l.Verdict == series.VerdictControl && series.Action(l.Reason) == series.ActionSkip {
-			change, index = l, i
-		}
-	}
+	change := c.changeBefore(before, series.ActionSkip)
 	if change == nil {
 		return "an operator requested that"
 	}
-	c.evidence = append(c.evidence, index)
 	text := fmt.Sprintf("%s requested that at %s", change.Node, c.clock(change.At))
 	if reason := c.reasonOf(change); reason != "" {
 		text += ": " + reason

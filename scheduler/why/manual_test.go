@@ -37,6 +37,9 @@ func TestExplainManualRun(t *testing.T) {
 	open := series.Run{Number: at(byHand), State: series.RunOpen, Owner: "pod-b/1", Fence: 8, Attempt: 1, Until: at(28), StartBy: at(63.417)}
 	other := series.Run{Number: at(0), State: series.RunOpen, Owner: "pod-a/1", Fence: 6, Attempt: 1, Until: at(28)}
 	later := control(5, "pause", "op@host", 2)
+	earlier := control(1, "run", "bob", 3) // of another run
+	earlier.Fence = 5
+	sheet := series.Sheet{Shards: []series.Shard{{State: series.RunOpen, Fence: 7, Until: at(28)}}}
 	cancel := cancelled(8, 7)
 	cancel.Change, cancel.Audit = 2, 2
 	for name, tc := range map[string]struct {
@@ -48,6 +51,7 @@ func TestExplainManualRun(t *testing.T) {
 		policies  string
 		cause     string
 		truncated bool // the lines of the request are gone
+		unaudited bool
 		removed   bool
 		state     why.State
 		want      string
@@ -73,6 +77,15 @@ func TestExplainManualRun(t *testing.T) {
 			want: asked + ", ran on pod-b as attempt 1, 3ms after the request, ok in 212ms (fence 8)."},
 		"ran, its request is gone": {truncated: true, lines: []series.Line{with(granted(.003, "pod-b", 1, 8), "ok", .212, "")}, state: why.Ran,
 			want: "A manual run, whose request is gone from the journal, ran on pod-b as attempt 1, 3ms after the request, ok in 212ms (fence 8)."},
+		"its time is just over": {runs: []series.Run{{Number: at(byHand), State: series.RunWaiting, Fence: 7, StartBy: at(8)}}, now: 9, state: why.Waiting,
+			want: asked + ", was to start by 03:00:08Z, and no node started it. A node records that soon."},
+		"waits beside runs that are not alive": {lines: []series.Line{ran(0, "pod-a", 0, 1, 6)}, now: 10, state: why.Waiting,
+			runs: []series.Run{{Number: at(-300), State: series.RunGivenBack, Fence: 5, Attempt: 1, Until: at(28)}, {Number: at(0), State: series.RunOpen, Fence: 6, Attempt: 1, Until: at(9)}, waits},
+			want: asked + ", waits for a node that starts it; it may start until 03:01:03.417Z."},
+		"waits for the shards of a run": {lines: []series.Line{ran(0, "pod-a", 0, 1, 6)}, runs: []series.Run{{Number: at(0), State: series.RunOpen, Fence: 6, Until: at(5), Shards: 1}, waits}, now: 10, state: why.Waiting,
+			want: asked + ", waits for the end of the run of 03:00:00Z on pod-a; it may start until 03:01:03.417Z."},
+		"ran, without the audit": {unaudited: true, lines: []series.Line{with(granted(.003, "pod-b", 1, 8), "ok", .212, "")}, state: why.Ran,
+			want: "A manual run, requested by ann at 03:00:03.417Z, ran on pod-b as attempt 1, 3ms after the request, ok in 212ms (fence 8)."},
 		"failed": {lines: []series.Line{with(granted(.003, "pod-b", 1, 8), "failed", 9.1, "connection refused.")}, state: why.Failed,
 			want: asked + ", ran on pod-b as attempt 1, 3ms after the request, and ended as failed after 9.1s: connection refused.", next: "cronce runs report"},
 		"found nothing to do": {lines: []series.Line{with(granted(.003, "pod-b", 1, 8), "skipped", .5, "no file")}, state: why.Skipped,
@@ -91,25 +104,33 @@ func TestExplainManualRun(t *testing.T) {
 			want: asked + ", was not started. Paused by op@host since 03:00:05Z: moved. It was recorded at 03:00:08.417Z."},
 		"cancelled": {lines: []series.Line{manual(series.VerdictSuperseded, 4.583, 0, 7), cancel}, state: why.Superseded,
 			want: asked + ", was cancelled before it began. Cancelled by op@host at 03:00:08Z."},
+		"cancelled, its request is gone": {truncated: true, lines: []series.Line{waiting()[1], manual(series.VerdictSuperseded, 4.583, 0, 7), cancel}, state: why.Superseded,
+			want: "A manual run, whose request is gone from the journal, was cancelled before it began. Cancelled by op@host at 03:00:08Z."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := tc.now
 			if now == 0 {
 				now = 20
 			}
-			lines := append([]series.Line{opened()}, append(waiting(), tc.lines...)...)
+			lines := append([]series.Line{opened(), earlier}, append(waiting(), tc.lines...)...)
 			if tc.truncated {
 				lines = tc.lines
 			}
-			got := why.Explain(why.Question{
+			audit := audit
+			if tc.unaudited {
+				audit = nil
+			}
+			q := why.Question{
 				Tick: time.UnixMilli(at(byHand)), Audit: audit, Cause: tc.cause, Removed: tc.removed,
 				Journal: series.Journal{Key: "report", Lines: lines, Truncated: tc.truncated,
 					Revisions: []series.RevisionUse{{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Policies: tc.policies, Node: "pod-a", First: at(-1800), Last: at(now)}}},
-				State: series.Series{Key: "report", Now: at(now), Mark: at(0), Paused: tc.paused, Pause: tc.pause, Runs: tc.runs},
-			})
+				State: series.Series{Key: "report", Now: at(now), Mark: at(0), Paused: tc.paused, Pause: tc.pause, Runs: tc.runs, Sheet: sheet},
+			}
+			got := why.Explain(q)
 			if got.State != tc.state || got.Sentence != tc.want || got.Next != tc.next {
 				t.Errorf("%s: %s Then %q\nwant %s: %s Then %q", got.State, got.Sentence, got.Next, tc.state, tc.want, tc.next)
 			}
+			evident(t, q, got)
 		})
 	}
 }
@@ -135,8 +156,12 @@ func TestExplainUnknownManualRun(t *testing.T) {
 		got := why.Explain(why.Question{Tick: time.UnixMilli(at(byHand)), State: series.Series{Key: "report", Now: at(320), Mark: at(0)},
 			Journal: series.Journal{Key: "report", Truncated: tc.truncated, Lines: tc.lines,
 				Revisions: []series.RevisionUse{{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-1800), Last: at(320)}}}})
-		if got.State != tc.state || got.Sentence != tc.want {
-			t.Errorf("%s: %s: %s\nwant %s: %s", name, got.State, got.Sentence, tc.state, tc.want)
+		next := ""
+		if tc.state == why.NotKnown {
+			next = "cronce verify --job report"
+		}
+		if got.State != tc.state || got.Sentence != tc.want || got.Next != next {
+			t.Errorf("%s: %s: %s Then %q\nwant %s: %s Then %q", name, got.State, got.Sentence, got.Next, tc.state, tc.want, next)
 		}
 	}
 }

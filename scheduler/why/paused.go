@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -38,30 +39,19 @@ func (c *tickCase) beforePause(l *series.Line) string {
 
 // pausedBy describes the pause in which a line was written, like pausedNow.
 func (c *tickCase) pausedBy(l *series.Line) string {
-	change, index := (*series.Line)(nil), 0
-	for i := range c.Journal.Lines {
-		at := &c.Journal.Lines[i]
-		if at == l {
-			break
-		}
-		if at.Verdict == series.VerdictControl && (series.Action(at.Reason) == series.ActionPause || series.Action(at.Reason) == series.ActionRetire) {
-			change, index = at, i
-		}
-	}
+	change := c.changeBefore(l, series.ActionPause, series.ActionRetire)
 	if change == nil {
 		return "Paused: the job was paused."
 	}
-	c.evidence = append(c.evidence, index)
-	p := series.Pause{Who: change.Node, Since: change.At}
-	if c.State.Paused && c.State.Pause.Since == change.At {
-		p = c.State.Pause
+	if c.State.Pause.Since == change.At {
+		return c.pauseText(c.State.Pause)
 	}
-	for i := range c.Audit {
-		if r := &c.Audit[i]; r.Key == c.Journal.Key && r.Change == change.Change && r.Number == change.Audit {
-			p.Reason = r.Reason
-			_, until, _ := strings.Cut(r.After, " until ")
-			p.Until, _ = strconv.ParseInt(until, 10, 64) // 0: the pause has no end
-		}
+	record := c.recordOf(change)
+	p := series.Pause{Who: change.Node, Since: change.At, Reason: record.Reason}
+	_, until, _ := strings.Cut(record.After, " until ")
+	p.Until, _ = strconv.ParseInt(until, 10, 64) // 0: the pause has no end
+	if series.Action(change.Reason) == series.ActionRetire {
+		p.Until = driver.MaxNumber
 	}
 	return c.pauseText(p)
 }

@@ -34,7 +34,7 @@ const (
 
 // shardsOf returns into how many shards the tick is divided; 0: it is not.
 func (c *tickCase) shardsOf() int {
-	if c.run != nil && c.run.Shards > 0 {
+	if c.run != nil {
 		return c.run.Shards
 	}
 	for _, l := range c.own {
@@ -48,7 +48,7 @@ func (c *tickCase) shardsOf() int {
 // shards returns the shards of the tick, from the state while it goes on, and then from its last line; nil: they are
 // not on record.
 func (c *tickCase) shards() []series.Shard {
-	if c.run != nil && c.run.Shards > 0 {
+	if c.run != nil {
 		return named(&c.State.Sheet)
 	}
 	for _, l := range c.own {
@@ -84,7 +84,7 @@ func (c *tickCase) divided() string {
 	again := 0 // shards whose node had died, or had given them back
 	for i := range shards {
 		word := c.shardWord(&shards[i])
-		if len(by[word]) == 0 && !slices.Contains(words, word) {
+		if !slices.Contains(words, word) {
 			words = append(words, word)
 		}
 		by[word] = append(by[word], i)

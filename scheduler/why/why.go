@@ -12,7 +12,6 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
-	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -140,7 +139,7 @@ func (c *tickCase) find() {
 	for i := range c.Journal.Lines {
 		l := &c.Journal.Lines[i]
 		switch {
-		case l.Verdict == series.VerdictUnreadable, l.Verdict == series.VerdictOpened, l.Verdict == series.VerdictControl:
+		case l.Verdict == series.VerdictOpened, l.Verdict == series.VerdictControl:
 			continue
 		case l.To == c.ms:
 			c.own = append(c.own, l)
@@ -174,7 +173,7 @@ func (c *tickCase) inForce() *spec.Schedule {
 	decided := ""
 	if len(c.own) > 0 {
 		decided = c.own[0].Revision
-	} else if c.line != nil && c.state != verify.TickPassedOver {
+	} else if c.line != nil {
 		decided = c.line.Revision
 	}
 	var found *spec.Schedule
@@ -186,7 +185,7 @@ func (c *tickCase) inForce() *spec.Schedule {
 			continue
 		}
 		fits := 0
-		for _, fit := range []bool{cmp.Or(r.Since, r.First) < c.ms, s.NextMilli(c.ms-1) == c.ms, decided != "" && r.Revision == decided} {
+		for _, fit := range []bool{cmp.Or(r.Since, r.First) < c.ms, s.NextMilli(c.ms-1) == c.ms, r.Revision == decided} {
 			fits *= 2
 			if fit {
 				fits++
@@ -200,14 +199,7 @@ func (c *tickCase) inForce() *spec.Schedule {
 }
 
 // crontab reports whether commands in crontabs claim the ticks of the job, and no node does.
-func (c *tickCase) crontab() bool {
-	last := LastUsed(c.Journal.Revisions)
-	if last == nil {
-		return false
-	}
-	policies, _ := policy.Parse(last.Policies)
-	return policies.Crontab
-}
+func (c *tickCase) crontab() bool { return policiesOf(c.Journal.Revisions).Crontab }
 
 // forgotten describes the loss of the state of a job whose journal or specs are left, as a sentence of its own.
 func (c *tickCase) forgotten() string {
@@ -241,9 +233,6 @@ func parse(r *series.RevisionUse) *spec.Schedule {
 	if err != nil {
 		return nil
 	}
-	s, err := spec.Parse(r.Spec, zone)
-	if err != nil {
-		return nil
-	}
+	s, _ := spec.Parse(r.Spec, zone)
 	return s
 }

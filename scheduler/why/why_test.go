@@ -3,6 +3,7 @@ package why_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,10 +26,37 @@ var (
 func TestExplain(t *testing.T) {
 	for name, c := range whycases.All() {
 		t.Run(name, func(t *testing.T) {
-			if got := why.Explain(c.Question); got.State != c.State || got.Sentence != c.Want {
-				t.Errorf("%s: %s\nwant %s: %s", got.State, got.Sentence, c.State, c.Want)
+			got := why.Explain(c.Question)
+			if got.State != c.State || got.Sentence != c.Want || got.Next != c.Next {
+				t.Errorf("%s: %s Then %q\nwant %s: %s Then %q", got.State, got.Sentence, got.Next, c.State, c.Want, c.Next)
 			}
+			if got.Job != "report" || got.Tick != c.Question.Tick.UTC() {
+				t.Errorf("the answer is about %v of %q", got.Tick, got.Job)
+			}
+			evident(t, c.Question, got)
 		})
+	}
+}
+
+// evident checks that the evidence has, in order, a line about each verdict, each change that the sentence names
+// but the pause of the state, and each run of a backfill that does the work of the tick.
+func evident(t *testing.T, q why.Question, got why.Answer) {
+	t.Helper()
+	if !slices.IsSorted(got.Evidence) {
+		t.Errorf("the evidence is %v", got.Evidence)
+	}
+	switch got.State {
+	case why.Ran, why.Failed, why.Skipped, why.Superseded, why.Missed, why.Lost:
+		if len(got.Evidence) == 0 {
+			t.Errorf("%s, without evidence", got.State)
+		}
+	}
+	for i := range q.Journal.Lines {
+		l := &q.Journal.Lines[i]
+		named := l.Verdict == series.VerdictControl && l.At != q.State.Pause.Since && strings.Contains(got.Sentence, l.Node) && strings.Contains(got.Sentence, time.UnixMilli(l.At).UTC().Format("15:04:05"))
+		if (named || l.For != 0 && l.For == q.Tick.UnixMilli()) && !slices.Contains(got.Evidence, i) {
+			t.Errorf("the evidence is %v, without line %d: %+v", got.Evidence, i, *l)
+		}
 	}
 }
 
@@ -117,6 +145,12 @@ func TestExplainCutJournal(t *testing.T) {
 		"alive, of another tick": {series.Line{Verdict: series.VerdictEnded, At: at(200), From: at(-300), To: at(-300), Node: "pod-a", Fence: 6, Attempt: 1, Outcome: "ok", Ended: at(200)},
 			[]series.Run{{Number: at(0), State: series.RunOpen, Owner: "pod-a/1", Fence: 7, Attempt: 1, Granted: at(1), Until: at(410)}}, why.Running,
 			"It runs on pod-a as attempt 1 (fence 7); its lease lives 10s more."},
+		"waits": {series.Line{Verdict: series.VerdictEnded, At: at(200), From: at(-600), To: at(-600), Node: "pod-a", Fence: 5, Attempt: 1, Outcome: "ok", Ended: at(200)},
+			[]series.Run{{Number: at(-300), State: series.RunOpen, Fence: 6, Until: at(410)}, {Number: at(0), State: series.RunWaiting, Fence: 7}}, why.Waiting,
+			"Waits for the end of an earlier run."},
+		"waits for no run": {series.Line{Verdict: series.VerdictEnded, At: at(200), From: at(-600), To: at(-600), Node: "pod-a", Fence: 5, Attempt: 1, Outcome: "ok", Ended: at(200)},
+			[]series.Run{{Number: at(0), State: series.RunWaiting, Fence: 7}}, why.Overdue,
+			"Waits for the end of an earlier run, which is not alive any more."},
 		"not about it": {series.Line{Verdict: series.VerdictEnded, At: at(320), From: at(300), To: at(300), Node: "pod-a", Fence: 8, Attempt: 1, Outcome: "ok", Ended: at(320)}, nil, why.NotKnown,
 			"Not known: the journal begins at 03:05:00Z. Of the older lines it has the exceptions, and none is about this tick."},
 	} {
@@ -168,7 +202,13 @@ func TestSkippedBehindADeadNode(t *testing.T) {
 	skip := series.Line{Verdict: series.VerdictSkipped, At: at(.1), From: at(-300), To: at(0), Reason: "overlap", Node: "pod-b", Revision: "r1", Blocker: at(-300), BlockerFence: 6}
 	lost := series.Line{Verdict: series.VerdictLost, At: at(12), From: at(-300), To: at(-300), Fence: 6, Attempt: 1}
 	use := series.RevisionUse{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-1800), Last: at(20)}
-	seen := func(string) time.Time { return time.UnixMilli(at(-20)) }
+	seen := func(node string) time.Time {
+		if node != "pod-a" {
+			return time.Time{}
+		}
+		return time.UnixMilli(at(-20))
+	}
+	sheet := series.Sheet{Shards: []series.Shard{{State: series.RunOpen, Fence: 7, Until: at(30)}}}
 	for name, tc := range map[string]struct {
 		lines []series.Line
 		runs  []series.Run
@@ -178,11 +218,22 @@ func TestSkippedBehindADeadNode(t *testing.T) {
 			"Skipped: the lease of the run of 02:55:00Z on pod-a was alive until 03:00:12Z at the latest, and overlap is skip. The journal has no end of that run; pod-a was last seen at 02:59:40Z."},
 		"not settled": {[]series.Line{opened(), grant, skip}, []series.Run{{Number: at(-300), State: series.RunOpen, Fence: 6, Until: at(8)}},
 			"Skipped: the lease of the run of 02:55:00Z on pod-a was alive until 03:00:08Z at the latest, and overlap is skip. The journal has no end of that run; pod-a was last seen at 02:59:40Z."},
-		"alive":    {[]series.Line{opened(), grant, skip}, []series.Run{{Number: at(-300), State: series.RunOpen, Fence: 6, Until: at(30)}}, "Skipped: the run of 02:55:00Z on pod-a was alive, and overlap is skip."},
-		"ended ok": {[]series.Line{opened(), with(grant, "ok", 305, ""), skip}, nil, "Skipped: the run of 02:55:00Z on pod-a was alive, and overlap is skip."},
+		"settled, and its node was never seen": {[]series.Line{opened(), ran(-300, "pod-b", 0, 1, 6), skip, lost}, nil,
+			"Skipped: the lease of the run of 02:55:00Z on pod-b was alive until 03:00:12Z at the latest, and overlap is skip. The journal has no end of that run."},
+		"taken over twice, and lost": {[]series.Line{opened(), grant, skip, with(ran(-300, "pod-b", 312, 2, 7), "interrupted", 1, ""), ran(-300, "pod-c", 314, 3, 8),
+			{Verdict: series.VerdictLost, At: at(16), From: at(-300), To: at(-300), Fence: 8, Attempt: 3}}, nil,
+			"Skipped: the lease of the run of 02:55:00Z on pod-a was alive until 03:00:12Z at the latest, and overlap is skip. The journal has no end of that run; pod-a was last seen at 02:59:40Z."},
+		"drained, and run again": {[]series.Line{opened(), with(grant, "interrupted", 305, ""), skip, ran(-300, "pod-b", 312, 2, 7)}, nil, "Skipped: the run of 02:55:00Z on pod-a was alive, and overlap is skip."},
+		"alive, and an earlier run was left": {[]series.Line{opened(), grant, skip}, []series.Run{{Number: at(-600), State: series.RunOpen, Fence: 5, Until: at(8)}, {Number: at(-300), State: series.RunOpen, Fence: 6, Until: at(30)}},
+			"Skipped: the run of 02:55:00Z on pod-a was alive, and overlap is skip."},
+		"alive, and a manual run too": {[]series.Line{opened(), grant, skip, {Verdict: series.VerdictRan, At: at(5.5), From: at(byHand), To: at(byHand), Node: "pod-b", Revision: "r1", Attempt: 1, Fence: 8}},
+			[]series.Run{{Number: at(-300), State: series.RunOpen, Fence: 6, Until: at(30)}}, "Skipped: the run of 02:55:00Z on pod-a was alive, and overlap is skip."},
+		"its shards are alive": {[]series.Line{opened(), grant, skip}, []series.Run{{Number: at(-300), State: series.RunOpen, Fence: 6, Until: at(8), Shards: 1}}, "Skipped: the run of 02:55:00Z on pod-a was alive, and overlap is skip."},
+		"alive":                {[]series.Line{opened(), grant, skip}, []series.Run{{Number: at(-300), State: series.RunOpen, Fence: 6, Until: at(30)}}, "Skipped: the run of 02:55:00Z on pod-a was alive, and overlap is skip."},
+		"ended ok":             {[]series.Line{opened(), with(grant, "ok", 305, ""), skip}, nil, "Skipped: the run of 02:55:00Z on pod-a was alive, and overlap is skip."},
 	} {
 		got := why.Explain(why.Question{Tick: tick, Seen: seen, Journal: series.Journal{Key: "report", Lines: tc.lines, Revisions: []series.RevisionUse{use}},
-			State: series.Series{Key: "report", Now: at(20), Mark: at(0), Runs: tc.runs}})
+			State: series.Series{Key: "report", Now: at(20), Mark: at(0), Runs: tc.runs, Sheet: sheet}})
 		if got.State != why.Skipped || got.Sentence != tc.want {
 			t.Errorf("%s: %s\nwant %s", name, got.Sentence, tc.want)
 		}

@@ -36,6 +36,56 @@ func TestSharesAreEven(t *testing.T) {
 	}
 }
 
+// The nodes of all versions compute the same hashes.
+func TestHashesDoNotChange(t *testing.T) {
+	if mixed, hash := Mix(1), Hash("job"); mixed != 0x5692161d100b05e5 || hash != 0x3b2cc2c1dadf56be {
+		t.Errorf("%#x and %#x", mixed, hash)
+	}
+}
+
+// As many nodes as were requested find themselves among the first ones for a key, and each as often as any
+// other. A node that is listed twice counts once.
+func TestFirstOf(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "c", "d", "e"}
+	first := map[string]int{}
+	for key := range uint64(1000) {
+		for most := 1; most <= 6; most++ {
+			has := 0
+			for _, name := range names {
+				m := Of(name, append(names, "b"))
+				among := m.FirstOf(most, key)
+				if m.Count() != 5 || among.Count() != min(most, 5) || !among.Self(name) {
+					t.Fatalf("%d of %d nodes, want %d of 5", among.Count(), m.Count(), most)
+				}
+				if among.Has() {
+					has++
+				}
+				if most == 1 && among.Has() {
+					first[name]++
+				}
+			}
+			if has != min(most, 5) {
+				t.Fatalf("%d nodes are among the first %d for key %d", has, most, key)
+			}
+		}
+	}
+	for name, n := range first {
+		if n < 150 || n > 250 {
+			t.Errorf("%s is first for %d of 1000 keys, want a fifth", name, n)
+		}
+	}
+}
+
+// A node that took the place of another one has joined.
+func TestJoined(t *testing.T) {
+	t.Parallel()
+	before, after := Of("a", []string{"b", "c"}), Of("a", []string{"b", "d"})
+	if fewer := Of("a", []string{"b"}); !after.Joined(&before) || !before.Joined(&after) || fewer.Joined(&before) {
+		t.Errorf("after %v, before %v, fewer %v", after.Joined(&before), before.Joined(&after), fewer.Joined(&before))
+	}
+}
+
 // owner returns the one node that is first.
 func owner(t *testing.T, views []Nodes, job uint64, tick int64) int {
 	t.Helper()

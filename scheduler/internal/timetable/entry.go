@@ -62,7 +62,7 @@ func (e *Entry) DueAt(tick int64) int64 {
 // DueLast returns the latest tick that is due at now, including its jitter, or 0.
 func (e *Entry) DueLast(now int64) int64 {
 	tick := e.Spec.PrevMilli(now)
-	if tick != 0 && e.DueAt(tick) > now {
+	if e.DueAt(tick) > now {
 		tick = e.Spec.PrevMilli(tick - 1)
 	}
 	return tick

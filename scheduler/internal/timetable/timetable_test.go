@@ -71,6 +71,52 @@ func TestTimetableKeepsOrder(t *testing.T) {
 	}
 }
 
+// Without the entries that are removed, the others are handed out in their order. One that is never due is not.
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	var table Table
+	for i := range 100 {
+		table.Push(uint32(i), int64(1+i*37%100)) // 37 is prime to 100
+	}
+	table.Push(100, 0)
+	table.Remove(func(no int) bool { return no%3 == 0 && no < 100 })
+	for at := int64(1); at <= 100; at++ {
+		no := int(at-1) * 73 % 100 // 37 times 73 is 1 more than a multiple of 100
+		if no%3 == 0 {
+			continue
+		}
+		if table.First() != no || table.Next() != at {
+			t.Fatalf("entry %d comes at %d, want entry %d at %d", table.First(), table.Next(), no, at)
+		}
+		table.Reset(0)
+	}
+	if got := table.Next(); got != 0 || table.First() != 100 {
+		t.Errorf("entry %d comes at %d, want none", table.First(), got)
+	}
+}
+
+// After the last tick of a spec nothing is due, with jitter or without.
+func TestAdvancePastTheLastTick(t *testing.T) {
+	t.Parallel()
+	for _, jitter := range []time.Duration{0, time.Minute} {
+		e := entryOf(t, "@at 2026-01-01T00:00", jitter)
+		last := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+		e.Start(last - 1)
+		if e.Next() != last || e.Due() != e.DueAt(last) {
+			t.Errorf("jitter %v: the next tick is %d, due at %d; want %d at %d", jitter, e.Next(), e.Due(), last, e.DueAt(last))
+		}
+		if got, ok := e.Advance(e.Due()); !ok || got.Number != last {
+			t.Fatalf("it hands out %v, %v; want %d", got, ok, last)
+		}
+		if due, next := e.Due(), e.Next(); due != 0 || next != 0 {
+			t.Errorf("jitter %v: the next tick is %d, due at %d; want none", jitter, next, due)
+		}
+		if got, ok := e.Advance(last + 3_600_000); ok {
+			t.Errorf("jitter %v: it hands out %v again", jitter, got)
+		}
+	}
+}
+
 // A timetable that wakes hands out the latest tick that is due, with the tick before it. The store
 // finds the ticks in between.
 func TestAdvance(t *testing.T) {
