@@ -43,7 +43,7 @@ func (p *proof) fill(l *series.Line) {
 func (p *proof) fills(l *series.Line) {
 	f := &p.control.fill
 	if f.asked {
-		f.asked, f.goes = false, l.Verdict == series.VerdictUnreadable || isRequested(l) && l.For != 0
+		f.asked, f.goes = false, isRequested(l) && l.For != 0
 	}
 }
 
