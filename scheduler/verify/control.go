@@ -27,7 +27,7 @@ type control struct {
 // The line is at the mark, and changes are numbered without gaps.
 func (p *proof) controlled(l *series.Line) {
 	p.seen(l.To)
-	if l.From != l.To || p.marked && l.To != p.mark {
+	if l.From != l.To || l.To != p.mark {
 		p.violate("I10", l.To, "a change is written at %s, while the mark was at %s", stamp(l.To), stamp(p.mark))
 	}
 	action, before := series.Action(l.Reason), p.control
@@ -55,9 +55,7 @@ func (p *proof) controlled(l *series.Line) {
 	if p.control.seen == nil {
 		p.control.seen = map[int64]*series.Line{}
 	}
-	if l.Audit != 0 {
-		p.control.seen[l.Audit] = l
-	}
+	p.control.seen[l.Audit] = l
 	if p.control.first == 0 {
 		p.control.first = l.Change
 	}
