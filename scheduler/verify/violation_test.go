@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -282,6 +283,53 @@ func cut(j series.Journal) series.Journal {
 func withSpec(j series.Journal, text, zone string) series.Journal {
 	j.Revisions[0].Spec, j.Revisions[0].Zone = text, zone
 	return j
+}
+
+// A tick whose verdict is gone, or broke a rule, still counts once.
+func TestWhatIsBrokenCountsOnce(t *testing.T) {
+	waits := line(series.VerdictWaiting, 20, 10, 20)
+	unstarted := unbegun(ran(10))
+	reopened := line(series.VerdictOpened, 25, 25, 25)
+	from25 := with(ran(30), func(l *series.Line) { l.From = at(25) })
+	for name, c := range map[string]struct {
+		journal series.Journal
+		want    verify.Report
+	}{
+		"the store forgot the mark":               {journal(ran(10), line(series.VerdictOpened, 35, 35, 35)), verify.Report{Due: 3, Once: 1, Undecided: 2}},
+		"a run is forgotten with the store":       {journal(granted(10), waits, reopened, from25), verify.Report{Due: 3, Once: 1, Undecided: 2}},
+		"an unstarted one is too":                 {journal(unstarted, reopened, from25), verify.Report{Due: 3, Once: 1, Undecided: 2, Unstarted: 1}},
+		"a waiting tick is left":                  {journal(granted(10), waits, word(series.VerdictEnded, 25, granted(10), "ok"), ran(30)), verify.Report{Due: 3, Once: 2, Undecided: 1}},
+		"what never ran ends":                     {journal(line(series.VerdictMissed, 21, 0, 10), word(series.VerdictEnded, 22, granted(10), "ok")), verify.Report{Due: 1, Missed: counts("", 1)}},
+		"the end has the fence of another":        {journal(granted(10), with(word(series.VerdictEnded, 14, granted(10), "ok"), func(l *series.Line) { l.Fence++ })), verify.Report{Due: 1, Running: 1}},
+		"the revision of a line is not on record": {journal(with(ran(10), func(l *series.Line) { l.Revision = "x" })), verify.Report{Due: 1, Once: 1}},
+	} {
+		got := verify.Job(c.journal, verify.Options{})
+		broken := len(got.Violations)
+		got = onlyCounts(got)
+		got.Outcomes = nil
+		if !reflect.DeepEqual(got, c.want) || broken != 1 {
+			t.Errorf("%s: %d violations, %+v, want %+v", name, broken, got, c.want)
+		}
+	}
+}
+
+// A spec that cannot be read, or is not on record, gives a line no ticks but the one that it names.
+func TestTicksOfNoSpec(t *testing.T) {
+	for name, c := range map[string]struct {
+		journal series.Journal
+		fault   string
+	}{
+		"it cannot be read":   {withSpec(journal(ran(10)), "every now and then", "UTC"), `the spec "every now and then" cannot be read: `},
+		"it was not recorded": {func() series.Journal { j := journal(ran(10)); j.Revisions = nil; return j }(), ""},
+	} {
+		judge := verify.NewJudge(c.journal, verify.Options{})
+		if state, l := judge.Tick(instant(at(5))); state != verify.NotATick || l == nil {
+			t.Errorf("%s: %s, %v", name, state, l)
+		}
+		if faults := judge.Report().Faults; len(faults) > 0 != (c.fault != "") || len(faults) > 0 && !strings.HasPrefix(faults[0], c.fault) {
+			t.Errorf("%s: faults %q", name, faults)
+		}
+	}
 }
 
 // If the overlap of a job is not known, an overlap is no violation, but it is counted.

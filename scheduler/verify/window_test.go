@@ -161,6 +161,24 @@ func TestRevisionsOfOneText(t *testing.T) {
 	}
 }
 
+// A spec that was recorded under two names, and that had not been replaced in between, is one spec: with the
+// policies and the node of the later use, and in force all the time.
+func TestTwoNamesOfOneUse(t *testing.T) {
+	last, next := sighting(everyTen, 0, 22), sighting(everyTen, 45, 60)
+	last.Revision, next.Revision, next.Since = "last", "next", at(0)
+	next.Node, next.Policies = "b", "deadline:5s"
+	for name, uses := range map[string][]series.RevisionUse{"in order": {last, next}, "the later one first": {next, last}} {
+		j := series.Journal{Key: "job", Revisions: uses, Lines: []series.Line{
+			with(opening(), func(l *series.Line) { l.Revision = "last" }),
+			with(ran(10), func(l *series.Line) { l.Revision = "last" }),
+			with(line(series.VerdictMissed, 50, 10, 50), func(l *series.Line) { l.Revision, l.Between = "next", series.VerdictMissed })}}
+		r := verify.Job(j, verify.Options{Now: instant(at(75.001))})
+		if len(r.Violations) > 0 || r.SeenOn != "b" || r.Due != 6 || r.Overdue != 1 || !r.Late[0].Since.Equal(instant(at(65))) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
 // A summary adds the jobs up, and is only OK if all of them are.
 func TestSum(t *testing.T) {
 	good := verify.Job(journal(ran(10), ran(20)), verify.Options{})
