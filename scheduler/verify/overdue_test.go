@@ -264,6 +264,7 @@ func TestUnreadableLines(t *testing.T) {
 		{"at the beginning", series.Journal{Key: "job", Lines: []series.Line{bad, ran(20), ran(30)}, Revisions: []series.RevisionUse{sighting(everyTen, 0, 0)}}, 0, nil},
 		{"what is broken elsewhere is found", journal(ran(10), bad, ran(30), ran(50)), 1, []string{"I4"}},
 		{"a fence that falls across it", journal(ran(10), bad, with(ran(30), func(l *series.Line) { l.Fence = fence(5) })), 1, []string{"I2"}},
+		{"a tick from before the opening", journal(ran(10), bad, ran(20), word(series.VerdictEnded, 25, granted(-10), "ok")), 0, []string{"I1"}},
 		{"a spec that cannot be read", func() series.Journal { j := journal(ran(10)); j.Faults = []string{`"x"`}; return j }(), 0, nil},
 	} {
 		got := verify.Job(c.journal, verify.Options{})
