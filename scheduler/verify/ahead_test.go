@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -38,6 +39,12 @@ func TestAhead(t *testing.T) {
 		{"by more than the tolerance", journal(ran(10)), marked(60.001, 60.022), "4 3 0 0 1; 20 3 undecided", 1},
 		{"and not by it", journal(ran(10)), marked(60.001, 60.021), "1 0 0 0 1", 0},
 		{"decided by a line that is ahead", journal(ran(10), jumped(10)), marked(60.001, day+10), "4 3 0 0 1; 20 3 undecided", 2},
+		{"what was missed before is not overdue", journal(ran(10), with(line(series.VerdictMissed, 41, 10, 20), func(l *series.Line) { l.Reason = series.ReasonMisfire })), marked(60.001, day), "4 2 1 0 1; 30 2 undecided", 1},
+		{"several lines are reported once", journal(ran(10), jumped(10), jumped(10+day)), marked(60.001, 10), "4 3 0 0 1; 20 3 undecided", 1},
+		{"the first of those that are due was granted", journal(ran(10), with(ran(20), func(l *series.Line) { l.At, l.Ended = at(day), at(day) })), marked(60.001, 10), "4 2 0 0 2; 30 2 undecided", 1},
+		{"the last of those that are due was granted", journal(ran(10), with(ran(40), func(l *series.Line) {
+			l.From, l.Between, l.At, l.Ended = at(10), series.VerdictMissed, at(day), at(day)
+		})), marked(60.001, 10), "4 2 0 0 2; 20 2 undecided", 1},
 		{"inside the deadline", journal(ran(10), jumped(10)), marked(40, day+10), "1 0 0 0 1", 2},
 		{"a millisecond later", journal(ran(10), jumped(10)), marked(40.001, day+10), "2 1 0 0 1; 20 1 undecided", 2},
 		{"without the store's clock nothing is", journal(ran(10), jumped(10)), nil, "6 0 5 0 1", 0},
@@ -53,10 +60,17 @@ func TestAhead(t *testing.T) {
 		if c.state != nil {
 			now = c.state.Now
 		}
-		got := verify.Job(c.journal, verify.Options{Now: instant(now), State: c.state})
+		judge := verify.NewJudge(c.journal, verify.Options{Now: instant(now), State: c.state})
+		got := judge.Report()
 		text := fmt.Sprint(got.Due, got.Overdue, got.Missed[series.ReasonMisfire], got.Unknown, got.Once)
 		for _, l := range got.Late {
 			text += fmt.Sprintf("; %v %d %s", seconds(l.Tick), l.Ticks, l.State)
+			if last := l.Tick.Add(time.Duration(l.Ticks-1) * 10 * time.Second); l.Ticks > 1 && !l.Last.Equal(last) {
+				t.Errorf("%s: the last one is %v, want %v", c.name, l.Last, last)
+			}
+			if state, _ := judge.Tick(l.Tick); state != verify.TickOverdue {
+				t.Errorf("%s: tick %v is judged %s", c.name, seconds(l.Tick), state)
+			}
 		}
 		if text != c.want || len(got.Faults) != c.faults || len(got.Violations) > 0 || got.OK() != (c.faults == 0) {
 			t.Errorf("%s: got %s, want %s, faults %v, violations %v", c.name, text, c.want, got.Faults, got.Violations)
@@ -66,5 +80,9 @@ func TestAhead(t *testing.T) {
 				t.Errorf("%s: fault %q", c.name, f)
 			}
 		}
+	}
+	want := "the mark names 2026-01-05T00:01:00.022Z, which is 21ms ahead of the store's clock: ticks before it cannot be claimed; see cronce doctor"
+	if got := verify.Job(journal(ran(10)), verify.Options{State: marked(60.001, 60.022)}).Faults; len(got) != 1 || got[0] != want {
+		t.Errorf("faults %q, want %q", got, want)
 	}
 }

@@ -43,7 +43,7 @@ func (p *proof) fill(l *series.Line) {
 func (p *proof) fills(l *series.Line) {
 	f := &p.control.fill
 	if f.asked {
-		f.asked, f.goes = false, l.Verdict == series.VerdictUnreadable || isRequested(l) && l.For != 0
+		f.asked, f.goes = false, isRequested(l) && l.For != 0
 	}
 }
 
@@ -67,15 +67,15 @@ func (p *proof) precedes(l *series.Line) bool {
 }
 
 // yields reports whether a run of a backfill waits for the next tick, which is due so soon that the run has
-// no room before it.
+// no room before it. Other runs need none.
 func (p *proof) yields(r *series.Run) bool {
 	rev := p.revisions.last
-	if r.For == 0 || rev == nil || rev.schedule == nil || rev.policies.Overlap == policy.Allow {
+	if rev == nil || rev.policies.Overlap == policy.Allow {
 		return false
 	}
 	for _, tick := range []int64{rev.schedule.PrevMilli(p.now), rev.schedule.NextMilli(p.now)} { // the one before may be due later, by its jitter
 		due := rev.policies.DueAt(p.report.Job, tick, rev.schedule.NextMilli(tick))
-		if tick != 0 && due > p.now && due-p.now <= r.Room {
+		if due > p.now && due-p.now <= r.Room {
 			return true
 		}
 	}

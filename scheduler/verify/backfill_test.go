@@ -60,6 +60,19 @@ func TestBackfillsAreHeldToTheirRequests(t *testing.T) {
 			early := ls[second]
 			return slices.Insert(slices.Delete(ls, second, second+1), first+1, early)
 		}, "I9 a run waits for the work of 2026-01-05T00:00:20.000Z, while run 2026-01-05T00:00:31.417Z of a backfill is waiting"},
+		"beside one that runs": {func(ls []series.Line) []series.Line {
+			ls[first+1].Outcome, ls[first+1].Ended = "", 0
+			return ls
+		}, "I9 a run waits for the work of 2026-01-05T00:00:20.000Z, while run 2026-01-05T00:00:31.417Z of a backfill is open"},
+		"beside one that has not started": {func(ls []series.Line) []series.Line {
+			ls[first+1].Outcome = series.OutcomeUnstarted
+			return ls
+		}, "I9 a run waits for the work of 2026-01-05T00:00:20.000Z, while run 2026-01-05T00:00:31.417Z of a backfill is unstarted"},
+		"after a pause": {func(ls []series.Line) []series.Line {
+			pauses := ls[first-1]
+			pauses.Reason, pauses.Change, pauses.Audit = string(series.ActionPause), pauses.Change+1, pauses.Audit+1
+			return slices.Insert(ls, first+1, pauses)
+		}, "I9 a run waits for the work of 2026-01-05T00:00:20.000Z, and no change before it requested a backfill"},
 		"above the mark": {func(ls []series.Line) []series.Line {
 			ls[second].For = at(40)
 			return ls
@@ -88,17 +101,31 @@ func TestBackfillsAreHeldToTheirRequests(t *testing.T) {
 	}
 }
 
-// A run of a backfill that has no room before the next tick waits for that tick, and one that has room and
-// that no node starts is overdue.
+// A run of a backfill that has no room before the next tick waits for that tick. One that has room, or that may
+// overlap, and that no node starts is overdue.
 func TestBackfillIsOverdue(t *testing.T) {
-	for room, want := range map[int64]string{1000: "overdue", 3000: "waiting", 20_000: "waiting"} {
+	for _, c := range []struct {
+		room     int64
+		policies string
+		want     string
+	}{
+		{1000, "", "overdue"},
+		{3000, "", "waiting"},
+		{20_000, "", "waiting"},
+		{20_000, "overlap:allow", "overdue"},
+	} {
 		s := opened()
 		s.run(policy{}, 10)
-		s.backfill(room, at(10))
+		s.backfill(c.room, at(10))
 		s.now = at(17.5)
+		s.sightings[0].Policies = c.policies
 		is := s.state.Series(s.us(), "job")
-		if got := verify.Job(s.journal(), verify.Options{State: &is, Audit: s.audit, Grace: time.Second}); got.OK() != (want == "waiting") || got.Manual[want] != 1 {
-			t.Errorf("with room for %d ms: %+v", room, got)
+		if got := verify.Job(s.journal(), verify.Options{State: &is, Audit: s.audit, Grace: time.Second}); got.OK() != (c.want == "waiting") || got.Manual[c.want] != 1 {
+			t.Errorf("with room for %d ms, %q: %+v", c.room, c.policies, got)
+		}
+		s.sightings = nil
+		if got := verify.Job(s.journal(), verify.Options{State: &is, Audit: s.audit, Grace: time.Second}); got.Manual["overdue"] != 1 || len(got.Faults) != 1 {
+			t.Errorf("no spec is on record: %+v", got)
 		}
 	}
 }

@@ -15,8 +15,9 @@ type control struct {
 	paused bool
 	since  int64        // when the pause was made
 	asked  *series.Line // the last line if it requested a manual run
+	unread bool         // the last line could not be read
 	fill   filling
-	skips  bool                   // a change to skip a tick was read, and no tick was skipped for an operator since
+	skips  bool                   // a change to skip a tick was read, or may be in a line that could not be, and no tick was skipped for an operator since
 	judged bool                   // a line was read that says whether the job is paused
 	covers *series.Line           // the last line if the end of a pause wrote it to cover ticks: the end's own line follows
 	seen   map[int64]*series.Line // by number in the audit
@@ -25,7 +26,8 @@ type control struct {
 // controlled reads a line about a change by an operator, or about a pause that has reached its end.
 // The line is at the mark, and changes are numbered without gaps.
 func (p *proof) controlled(l *series.Line) {
-	if l.From != l.To || p.marked && l.To != p.mark {
+	p.seen(l.To)
+	if l.From != l.To || l.To != p.mark {
 		p.violate("I10", l.To, "a change is written at %s, while the mark was at %s", stamp(l.To), stamp(p.mark))
 	}
 	action, before := series.Action(l.Reason), p.control
@@ -53,13 +55,11 @@ func (p *proof) controlled(l *series.Line) {
 	if p.control.seen == nil {
 		p.control.seen = map[int64]*series.Line{}
 	}
-	if l.Audit != 0 {
-		p.control.seen[l.Audit] = l
-	}
-	if !p.control.known {
+	p.control.seen[l.Audit] = l
+	if p.control.first == 0 {
 		p.control.first = l.Change
 	}
-	p.control.known, p.control.change, p.control.covers, p.control.asked = true, l.Change, nil, nil
+	p.control.known, p.control.change, p.control.covers, p.control.asked, p.control.unread = true, l.Change, nil, nil, false
 	switch action {
 	case series.ActionPause, series.ActionRetire:
 		p.control.paused, p.control.judged, p.control.since = true, true, l.At
@@ -140,7 +140,7 @@ func (p *proof) audited(job string) {
 		recorded[r.Number] = true
 		l := p.control.seen[r.Number]
 		switch {
-		case l == nil && p.keeps(r) && !p.blind:
+		case l == nil && p.keeps(r) && !p.torn:
 			p.violate("I10", r.At/1000, "the audit has %s as change %d of the job, number %d, and the journal has no line of it", r.Action, r.Change, r.Number)
 		case l != nil && (l.Change != r.Change || series.Action(l.Reason) != r.Action || l.Node != r.Who || l.At != r.At/1000):
 			p.violate("I10", l.To, "change %d, %s by %s, is number %d of the audit, which has %s by %s as change %d", l.Change, l.Reason, l.Node, r.Number, r.Action, r.Who, r.Change)

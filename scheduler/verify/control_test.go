@@ -25,8 +25,11 @@ func TestGaps(t *testing.T) {
 		"unreadable":                 {records: []series.AuditRecord{record(0, 7), {Unreadable: "?"}, record(0, 9)}, want: "cannot be read: ?"},
 	} {
 		got := verify.Gaps(c.records)
-		if (len(got) == 0) != (c.want == "") || len(got) > 0 && !strings.Contains(got[0].Text, c.want) {
+		if len(got) > 1 || (len(got) == 0) != (c.want == "") || len(got) > 0 && !strings.Contains(got[0].Text, c.want) {
 			t.Errorf("%s: %v, want %q", name, got, c.want)
+		}
+		if strings.HasPrefix(c.want, "number") && !got[0].Tick.Equal(instant(epoch)) {
+			t.Errorf("%s: at %v", name, got[0].Tick)
 		}
 	}
 }
@@ -47,6 +50,18 @@ func TestChangesAreHeldToTheAudit(t *testing.T) {
 			rs[0].Who = "bob"
 			return ls, rs
 		}, "which has pause by bob"},
+		"another number": {func(ls []series.Line, rs []series.AuditRecord) ([]series.Line, []series.AuditRecord) {
+			rs[0].Change = 7
+			return ls, rs
+		}, "which has pause by ann as change 7"},
+		"another action": {func(ls []series.Line, rs []series.AuditRecord) ([]series.Line, []series.AuditRecord) {
+			rs[0].Action = series.ActionRetire
+			return ls, rs
+		}, "which has retire by ann"},
+		"another time": {func(ls []series.Line, rs []series.AuditRecord) ([]series.Line, []series.AuditRecord) {
+			rs[0].At += 1000
+			return ls, rs
+		}, "is number 1 of the audit, which has pause by ann"},
 		"a grant in the pause": {func(ls []series.Line, rs []series.AuditRecord) ([]series.Line, []series.AuditRecord) {
 			i := slices.IndexFunc(ls, func(l series.Line) bool { return l.Verdict == series.VerdictPaused })
 			ls[i].Verdict, ls[i].Between, ls[i].Fence, ls[i].Attempt = series.VerdictRan, "", ls[i].At*1000, 1
@@ -57,8 +72,11 @@ func TestChangesAreHeldToTheAudit(t *testing.T) {
 		pause(s)
 		s.change(series.ActionPause, 0)
 		j := s.journal()
-		if r := verify.Job(j, verify.Options{Now: instant(s.now), Audit: s.audit}); !r.OK() {
-			t.Fatalf("%s: before: %v", name, r.Violations)
+		others := []series.AuditRecord{{Unreadable: "?"}, {Key: "other", Action: series.ActionPause, Number: s.audit[len(s.audit)-1].Number + 1, At: s.us(), Change: 1}}
+		for _, records := range [][]series.AuditRecord{s.audit, append(slices.Clone(s.audit), others...), s.audit[1:], s.audit[:len(s.audit)-1]} { // older records are gone, or newer ones were not read
+			if r := verify.Job(j, verify.Options{Now: instant(s.now), Audit: records}); !r.OK() {
+				t.Fatalf("%s: before, by %d records: %v", name, len(records), r.Violations)
+			}
 		}
 		lines, records := c.change(slices.Clone(j.Lines), slices.Clone(s.audit))
 		j.Lines = lines
@@ -124,5 +142,54 @@ func TestAuditAfterABackwardStep(t *testing.T) {
 	records[0].At += 3_600_000_000
 	if r := verify.Job(j, verify.Options{Now: instant(s.now), Audit: records}); !r.OK() {
 		t.Errorf("found %v", r.Violations)
+	}
+}
+
+// change returns the line of the n-th change, written at a second, while the mark was at another.
+func change(action series.Action, n int64, written, mark float64) series.Line {
+	return series.Line{At: at(written), Verdict: series.VerdictControl, From: at(mark), To: at(mark), Reason: string(action), Node: "ann", Change: n, Audit: n}
+}
+
+// lapse returns the line of the end of a pause that was made by the n-th change.
+func lapse(n int64, written, mark float64) series.Line {
+	return with(change(series.ActionLapse, n, written, mark), func(l *series.Line) { l.Node, l.Audit = "", 0 })
+}
+
+// covers returns the line that covers the ticks from one second to another at the end of a pause.
+func covers(written, from, to float64) series.Line {
+	return series.Line{At: at(written), Verdict: series.VerdictPaused, From: at(from), To: at(to), Between: series.VerdictPaused}
+}
+
+func changes() []planted {
+	pauses := change(series.ActionPause, 1, 11, 10)
+	return []planted{
+		{"a change has no number in the audit", journal(ran(10), with(pauses, func(l *series.Line) { l.Audit = 0 })),
+			[]string{"I10 change 1, pause, has no number in the audit"}},
+		{"a change covers ticks", journal(ran(10), with(pauses, func(l *series.Line) { l.From = at(0) })),
+			[]string{"I10 a change is written at 2026-01-05T00:00:10.000Z"}},
+		{"a change above the mark", journal(ran(10), change(series.ActionSkip, 1, 21, 20)),
+			[]string{"I10 a change is written at 2026-01-05T00:00:20.000Z, while the mark was at 2026-01-05T00:00:10.000Z"}},
+		{"a change is left out", journal(ran(10), pauses, change(series.ActionResume, 3, 12, 10)),
+			[]string{"I10 change 3, resume, follows change 1"}},
+		{"what is not paused is resumed", journal(ran(10), pauses, change(series.ActionResume, 2, 12, 10), change(series.ActionResume, 3, 13, 10)),
+			[]string{"I10 change 3 ends a pause, and the job was not paused"}},
+		{"a pause ends twice", journal(ran(10), pauses, change(series.ActionResume, 2, 12, 10), lapse(2, 13, 10)),
+			[]string{"I10 the end of pause 2 follows change 2, and the job was paused: false"}},
+		{"another pause ends", journal(ran(10), pauses, lapse(2, 13, 10)),
+			[]string{"I10 the end of pause 2 follows change 1, and the job was paused: true"}},
+		{"the end of a pause has a number in the audit", journal(ran(10), pauses, with(lapse(1, 13, 10), func(l *series.Line) { l.Audit = 2 })),
+			[]string{"I10 the end of pause 1 follows change 1, and the job was paused: true"}},
+		{"paused, and the pause is over", journal(ran(10), pauses, change(series.ActionResume, 2, 12, 10), line(series.VerdictPaused, 20, 10, 20)),
+			[]string{"I10 paused, and the job was not"}},
+		{"a tick waits in a pause", journal(granted(10), pauses, line(series.VerdictWaiting, 20, 10, 20)),
+			[]string{"I10 waiting, and the job was paused"}},
+		{"a pause covers ticks, and does not end", journal(ran(10), pauses, covers(25, 10, 25)),
+			[]string{"I10 paused up to the end of a pause, and no line says that it ended"}},
+		{"a pause covers ticks, and ends later", journal(ran(10), pauses, covers(25, 10, 25), line(series.VerdictPaused, 30, 25, 30), change(series.ActionResume, 2, 31, 30)),
+			[]string{"I10 paused up to the end of a pause, and no line says that it ended"}},
+		{"a pause covers ticks, and another change follows", journal(ran(10), pauses, covers(25, 10, 25), change(series.ActionSkip, 2, 25, 25), change(series.ActionResume, 3, 26, 25)),
+			[]string{"I10 paused up to the end of a pause, and no line says that it ended"}},
+		{"an unstarted tick is left at the end of a pause", journal(unbegun(ran(10)), pauses, covers(25, 10, 25), change(series.ActionResume, 2, 25, 25)),
+			[]string{"I4 was unstarted and got no verdict when 2026-01-05T00:00:25.000Z was decided"}},
 	}
 }

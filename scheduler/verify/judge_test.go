@@ -190,6 +190,7 @@ func TestOverdueByArithmetic(t *testing.T) {
 		{"* * * * * *", "", 90 * 24 * time.Hour, 90*86_400 - 12},
 		{"* * * * * *", "misfire:all", 24 * time.Hour, 86_400 - 21},
 		{"* * * * * *", "deadline:1m", 24 * time.Hour, 86_400 - 71},
+		{"@every 1s", "", 200 * 24 * time.Hour, 200*86_400 - 12},      // counted by division, however many there are
 		{"* 9-17 * * * *", "misfire:all", 24 * time.Hour, 24*540 - 8}, // the last tick before each gap has ten times that
 		{"* 9-17 * * * *", "", 24 * time.Hour, 24*540 - 1},
 	} {

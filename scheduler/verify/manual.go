@@ -14,7 +14,7 @@ func (p *proof) requested(l *series.Line) bool {
 	switch asked := p.control.asked; {
 	case l.For != 0:
 		p.fill(l)
-	case asked == nil && p.report.Complete:
+	case asked == nil && p.report.Complete && !p.control.unread:
 		p.violate("I9", l.To, "a manual run waits with fence %d, and no change before it requested one", l.Fence)
 	case asked != nil && asked.Fence != l.Fence:
 		p.violate("I9", l.To, "a manual run waits with fence %d, and the change before it requested one with fence %d", l.Fence, asked.Fence)
@@ -40,7 +40,7 @@ func isRequested(l *series.Line) bool {
 // in the same step. The line l follows the request; nil: the journal ends.
 func (p *proof) answered(l *series.Line) {
 	asked := p.control.asked
-	if asked == nil || l != nil && (isRequested(l) && l.For == 0 || l.Verdict == series.VerdictUnreadable) {
+	if asked == nil || l != nil && isRequested(l) && l.For == 0 {
 		return
 	}
 	p.violate("I9", asked.To, "change %d requested a manual run with fence %d, and no line says that it waits", asked.Change, asked.Fence)

@@ -57,6 +57,35 @@ func TestManualRunsAreCounted(t *testing.T) {
 	}
 	if sum := verify.Sum(got, got); !reflect.DeepEqual(sum.Total.Manual, map[string]int{"ran": 4}) {
 		t.Errorf("the sum has %v", sum.Total.Manual)
+	} else if !reflect.DeepEqual(sum.Total.Skipped, counts(series.ReasonOperator, 2)) {
+		t.Errorf("the sum has skipped %v", sum.Total.Skipped)
+	}
+}
+
+// A manual run whose request is gone with older lines is no violation, and counts by its state in the store.
+func TestManualRunOfACutJournal(t *testing.T) {
+	s := opened()
+	s.run(policy{}, 10)
+	s.now = at(13.417)
+	number := s.request(series.OverlapSkip, false, at(60))
+	s.takeOver(policy{}, number, s.state.Series(s.us(), "job").Runs[0].Fence)
+	s.now = at(14)
+	is := s.state.Series(s.us(), "job")
+	j := s.journal()
+	ends := word(series.VerdictEnded, 14, j.Lines[len(j.Lines)-1], series.OutcomeOK)
+	for name, c := range map[string]struct {
+		lines []series.Line
+		now   float64
+		state *series.Series
+		want  map[string]int
+	}{
+		"without lines":    {nil, 14, &is, counts("running", 1)},
+		"its end is there": {[]series.Line{ends, ran(20)}, 22, nil, counts("ran", 1)},
+	} {
+		j.Lines, j.Truncated = c.lines, true
+		if got := verify.Job(j, verify.Options{State: c.state, Now: instant(at(c.now))}); !got.OK() || !reflect.DeepEqual(got.Manual, c.want) {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }
 
@@ -107,6 +136,10 @@ func TestManualRunsAreHeldToTheirRequests(t *testing.T) {
 		"a request without its run, at the end": {func(ls []series.Line) []series.Line {
 			return ls[:first(ls, waits)]
 		}, "I9 change 1 requested a manual run with fence 1767571213417000, and no line says that it waits"},
+		"a request with the run of a backfill": {func(ls []series.Line) []series.Line {
+			ls[first(ls, waits)].For = at(10)
+			return ls
+		}, "I9 change 1 requested a manual run with fence 1767571213417000, and no line says that it waits"},
 		"the fence of another request": {func(ls []series.Line) []series.Line {
 			ls[first(ls, waits)].Fence++
 			return ls
@@ -128,6 +161,16 @@ func TestManualRunsAreHeldToTheirRequests(t *testing.T) {
 			ls[i].From = at(10)
 			return ls
 		}, "I9 ran, and a manual run moves no mark"},
+		"a manual number is skipped": {func(ls []series.Line) []series.Line {
+			i := first(ls, func(l series.Line) bool { return l.Verdict == series.VerdictRan && manual(l) })
+			ls[i].From, ls[i].Verdict = at(10), series.VerdictSkipped
+			return ls
+		}, "I9 skipped, and a manual run moves no mark"},
+		"a manual number waits at the mark": {func(ls []series.Line) []series.Line {
+			i := first(ls, func(l series.Line) bool { return l.Verdict == series.VerdictRan && manual(l) })
+			ls[i].From, ls[i].Verdict = at(10), series.VerdictWaiting
+			return ls
+		}, "I9 waiting, and a manual run moves no mark"},
 		"granted in a later pause": {func(ls []series.Line) []series.Line {
 			i := first(ls, func(l series.Line) bool { return l.Verdict == series.VerdictRan && manual(l) })
 			pause := first(ls, action(series.ActionPause))

@@ -47,6 +47,10 @@ func (p *proof) tally() {
 		}
 	}
 	rep := &p.report
+	known := func(tick int64) bool { return p.runs[tick] != nil || p.open[tick] == overdue }
+	for _, h := range p.holes {
+		rep.Unknown += p.union(within(max(h[0], p.after), min(h[1], p.through), inForce), known)
+	}
 	rep.Due = rep.Once + rep.Again + rep.Running + rep.Waiting + rep.Superseded + rep.Paused + rep.Lost +
 		rep.PassedOver + rep.Undecided + rep.Overdue + rep.Unknown + total(rep.Skipped) + total(rep.Missed)
 	if p.marked {

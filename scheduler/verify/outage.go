@@ -13,13 +13,10 @@ const settled = 2 * time.Second
 func (j *Judge) Outage() (tick time.Time, revision string) {
 	p := j.p
 	r, s := p.revisions.last, p.options.State
-	if r == nil || r.schedule == nil || r.policies.Crontab || s == nil || s.PausedAt(p.now) {
+	if r == nil || r.policies.Crontab || s == nil || s.PausedAt(p.now) {
 		return tick, ""
 	}
-	after := max(p.passed, r.First)
-	if s.Paused {
-		after = max(after, s.Pause.Until)
-	}
+	after := max(p.passed, r.First, s.Pause.Until)
 	ms := r.schedule.PrevMilli(min(p.now-settled.Milliseconds()-r.policies.Jitter.Milliseconds(), r.until))
 	if alive, _ := p.alive(); alive || ms <= after || p.waitsBefore(r) > ms {
 		return tick, ""

@@ -42,8 +42,9 @@ func TestOutage(t *testing.T) {
 			s.now = at(25)
 			s.ok(s.ask(policy{}, at(20)))
 		}, 35, 30},
-		"a run is over": {func(s *store) { s.now = at(10); s.ask(policy{}, at(10)) }, 22.5, 20},
-		"a pause":       {func(s *store) { s.now = at(5); s.change(series.ActionPause, 0) }, 50, none},
+		"commands in crontabs claim": {func(s *store) { s.sightings[0].Policies = "overlap:skip/callers:crontab" }, 47, none},
+		"a run is over":              {func(s *store) { s.now = at(10); s.ask(policy{}, at(10)) }, 22.5, 20},
+		"a pause":                    {func(s *store) { s.now = at(5); s.change(series.ActionPause, 0) }, 50, none},
 		"a pause that has an end, and after it": {func(s *store) {
 			s.now = at(5)
 			s.change(series.ActionPause, at(35))

@@ -193,7 +193,7 @@ func (p *proof) alive() (alive bool, granted int64) {
 		return alive, granted
 	}
 	for _, r := range p.runs {
-		if r.state == open && !p.beyond(r.granted) {
+		if r.state == open {
 			alive, granted = true, max(granted, r.granted)
 		}
 	}
@@ -205,7 +205,6 @@ func (p *proof) alive() (alive bool, granted int64) {
 // pause it waits for the end of the pause, when it is decided.
 func (p *proof) left(s *series.Series) {
 	p.open = map[int64]state{}
-	alive, _ := p.alive()
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		p.addManual(r)
@@ -225,12 +224,9 @@ func (p *proof) left(s *series.Series) {
 		default:
 			continue
 		}
-		over = max(over, p.lapsed)
-		if s.Paused {
-			over = max(over, s.Pause.Until)
-		}
+		over = max(over, p.lapsed, s.Pause.Until)
 		to := waiting
-		if !s.PausedAt(p.now) && p.now-over > p.grace() && !(r.State == series.RunWaiting && alive) && !p.yields(r) && !p.revisions.crontab() && !p.options.Removed {
+		if !s.PausedAt(p.now) && p.now-over > p.grace() && !p.yields(r) && !p.revisions.crontab() && !p.options.Removed {
 			to = overdue
 			p.report.Late = append(p.report.Late, Overdue{
 				Tick: time.UnixMilli(r.Number).UTC(), Ticks: 1, Since: time.UnixMilli(over).UTC(),

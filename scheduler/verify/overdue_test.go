@@ -75,6 +75,12 @@ func TestOverdue(t *testing.T) {
 		{"and for nothing once it is over", journal(granted(10), waits, ran(30), ran(40)), 50.011, state(50.011, one, waiting), "2 0 0 0 0; 10 1 40 open; 20 1 40.005 waiting"},
 		{"a long lease of the run it waited for", journal(granted(10), waits, ran(30), ran(40), ran(50)), 70, state(70, long, waiting), "0 2 0 0 0"},
 		{"and for longer than the grace", journal(granted(10), waits, ran(30), ran(40), ran(50)), 70.001, state(70.001, long, waiting), "2 0 0 0 0; 10 1 60 open; 20 1 60 waiting"},
+		{"a run that was given back holds none up", journal(with(ran(10), func(l *series.Line) { l.Outcome = series.OutcomeInterrupted })), 41, state(41, over(late, series.RunGivenBack)), "1 1 0 0 0; 20 1 30 undecided"},
+		{"nor does one that has ended, without the state", journal(ran(10), with(ran(20), func(l *series.Line) { l.At, l.Ended = at(45), at(46) })), 60.001, nil, "2 0 0 0 0; 30 2 40 undecided"},
+		{"in the grace after a pause that has ended", journal(granted(10), change(series.ActionPause, 1, 11, 10), covers(65, 10, 60), lapse(1, 65, 60)), 75, state(75, one), "0 1 0 0 5"},
+		{"and after it", journal(granted(10), change(series.ActionPause, 1, 11, 10), covers(65, 10, 60), lapse(1, 65, 60)), 75.001, state(75.001, one), "1 0 0 0 5; 10 1 65 open"},
+		{"no other change has a grace", journal(granted(10), change(series.ActionSkip, 1, 45, 10), line(series.VerdictSkipped, 45, 10, 20), ran(30), ran(40)), 50.001, state(50.001, one), "1 0 0 0 0; 10 1 40 open"},
+		{"the clock of the options counts", journal(), 30.001, state(30), "1 0 0 0 0; 10 1 20 undecided"},
 		{"unstarted and left", journal(unbegun(ran(10))), 20.006, state(20.006, over(series.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, series.RunUnstarted)), "1 0 0 0 0; 10 1 10.005 unstarted"},
 		{"not for long", journal(unbegun(ran(10))), 20.005, state(20.005, over(series.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, series.RunUnstarted)), "0 1 0 0 0"},
 		{"interrupted and left", journal(with(ran(10), func(l *series.Line) { l.Outcome = series.OutcomeInterrupted })), 20.006, state(20.006, over(series.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, series.RunGivenBack)), "1 0 0 0 0; 10 1 10.005 interrupted"},
@@ -127,7 +133,14 @@ func TestLeftBeforeTheWindow(t *testing.T) {
 		if c.since > 0 {
 			o.Since = instant(at(c.since))
 		}
-		r := verify.Job(c.journal, o)
+		judge := verify.NewJudge(c.journal, o)
+		r := judge.Report()
+		if state, _ := judge.Tick(instant(at(10))); (state == verify.TickOverdue) != (r.Overdue == 1) {
+			t.Errorf("%s: judged %s", c.name, state)
+		}
+		if len(r.Late) == 1 && (r.Late[0].Node != "a" || r.Late[0].Fence != left.Fence) {
+			t.Errorf("%s: late %+v", c.name, r.Late)
+		}
 		if got := fmt.Sprint(r.Due, r.Once, r.Running, r.Overdue, r.Lost); got != c.want || len(r.Late) != r.Overdue || len(r.Violations) > 0 {
 			t.Errorf("%s: got %s, want %s; late %+v, violations %v", c.name, got, c.want, r.Late, r.Violations)
 		}
@@ -151,6 +164,40 @@ func paused(s *series.Series) *series.Series {
 func pausedUntil(s *series.Series, seconds float64) *series.Series {
 	s.Pause.Until = at(seconds)
 	return paused(s)
+}
+
+// A run that the store has and the journal does not is judged as alive.
+func TestAliveWithoutALine(t *testing.T) {
+	s := state(30, series.Run{Number: at(10), State: series.RunOpen, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(40)})
+	if got, _ := verify.NewJudge(cut(journal()), verify.Options{State: s}).Tick(instant(at(10))); got != verify.TickRunning {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Of two specs in force, each has its overdue ticks, and those that wait for a run that is alive. They are
+// one list from the first to the last.
+func TestOverdueOfTwoSpecs(t *testing.T) {
+	j := journal(granted(10))
+	j.Revisions = []series.RevisionUse{sighting(everyTen, 0, 45), sighting("5/10 * * * * *", 0, 45)}
+	run := series.Run{Number: at(10), State: series.RunOpen, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(60)}
+	late := run
+	late.Granted = at(19)
+	for name, c := range map[string]struct {
+		run  series.Run
+		want string // waiting, overdue, the first and the last of these, and since when
+	}{
+		"none waits":      {run, "0 2 15 20 25"},
+		"the first waits": {late, "1 1 20 0 30"},
+	} {
+		r := verify.Job(j, verify.Options{State: state(44.9, c.run)})
+		last := 0.0
+		if !r.Late[0].Last.IsZero() {
+			last = seconds(r.Late[0].Last)
+		}
+		if got := fmt.Sprint(r.Waiting, r.Overdue, " ", seconds(r.Late[0].Tick), " ", last, " ", seconds(r.Late[0].Since)); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
 }
 
 // Without the state a run without an end counts as alive. Of several runs the one that was granted
@@ -179,6 +226,7 @@ func TestSpecInForce(t *testing.T) {
 		{"nodes were down when the spec changed", sighting(everyTen, 0, 12), sighting(other, 34, 41), []series.Line{with(line(series.VerdictMissed, 41, 10, 35), func(l *series.Line) { l.Revision = other })}, "", "0 2 0"},
 		{"a deployment was taken back", sighting(everyTen, 0, 12), node(sighting(other, 12, 13), "canary"), nil, "a", "1 0 20"},
 		{"a deployment goes on", sighting(everyTen, 0, 12), node(sighting(other, 12, 13), "b"), nil, "ab", "2 0 15"},
+		{"the node with the first spec was seen last", sighting(everyTen, 0, 14), node(sighting(other, 12, 13), "b"), nil, "ab", "1 0 20"},
 		{"and both have died", sighting(everyTen, 0, 12), node(sighting(other, 12, 13), "canary"), nil, "z", "2 0 15"},
 	} {
 		j := journal(append([]series.Line{ran(10)}, c.lines...)...)
@@ -216,6 +264,7 @@ func TestUnreadableLines(t *testing.T) {
 		{"at the beginning", series.Journal{Key: "job", Lines: []series.Line{bad, ran(20), ran(30)}, Revisions: []series.RevisionUse{sighting(everyTen, 0, 0)}}, 0, nil},
 		{"what is broken elsewhere is found", journal(ran(10), bad, ran(30), ran(50)), 1, []string{"I4"}},
 		{"a fence that falls across it", journal(ran(10), bad, with(ran(30), func(l *series.Line) { l.Fence = fence(5) })), 1, []string{"I2"}},
+		{"a tick from before the opening", journal(ran(10), bad, ran(20), word(series.VerdictEnded, 25, granted(-10), "ok")), 0, []string{"I1"}},
 		{"a spec that cannot be read", func() series.Journal { j := journal(ran(10)); j.Faults = []string{`"x"`}; return j }(), 0, nil},
 	} {
 		got := verify.Job(c.journal, verify.Options{})
@@ -229,6 +278,16 @@ func TestUnreadableLines(t *testing.T) {
 		if got.Sound() != (len(c.want) == 0) {
 			t.Errorf("%s: sound is %v", c.name, got.Sound())
 		}
+	}
+}
+
+// The mark in the state shows how far the lines that cannot be read may have decided.
+func TestUnreadableLinesAtTheEnd(t *testing.T) {
+	s := state(70.001)
+	s.Mark = at(40)
+	j := journal(ran(10), series.UnreadableLine("x"))
+	if got := verify.Job(j, verify.Options{State: s}); got.Unknown != 3 || got.Overdue != 1 || got.Due != 5 {
+		t.Errorf("got %+v", got)
 	}
 }
 

@@ -37,6 +37,7 @@ type proof struct {
 
 	warned bool       // a line that is ahead of the store's clock was reported
 	blind  bool       // a line that may have moved the mark could not be read
+	torn   bool       // a line could not be read
 	holes  [][2]int64 // after and through of the ranges that such lines may have decided
 	work   int        // number of ticks that were examined
 	spent  bool       // no more may be examined
@@ -139,6 +140,10 @@ func (p *proof) read(i int, l *series.Line) {
 		}
 	}
 	p.ahead(l)
+	if l.Verdict == series.VerdictUnreadable {
+		p.unreadable(l)
+		return
+	}
 	p.answered(l)
 	p.fills(l)
 	if l.Verdict == series.VerdictControl {
@@ -148,11 +153,9 @@ func (p *proof) read(i int, l *series.Line) {
 		p.controlled(l)
 		return
 	}
-	defer func() { p.control.asked = nil }()
+	defer func() { p.control.asked, p.control.unread = nil, false }()
 	p.steered(l)
 	switch {
-	case l.Verdict == series.VerdictUnreadable:
-		p.unreadable(l)
 	case l.From > l.To:
 		p.violate("I1", l.To, "a line moves the mark back, from %s", stamp(l.From))
 	case l.Verdict == series.VerdictOpened:
@@ -200,10 +203,13 @@ func (p *proof) absent(after, through int64) int {
 	return p.union(within(max(after, p.after), min(through, p.through), inForce), nil)
 }
 
-// unreadable handles a line that cannot be read. It may have moved the mark, and ended any run.
+// unreadable handles a line that cannot be read. It may have moved the mark, ended any run, and have been
+// of any change by an operator.
 func (p *proof) unreadable(l *series.Line) {
 	p.fault("a line of the journal cannot be read: %s", l.Error)
-	p.blind, p.whole, p.control.fill = true, false, filling{goes: true}
+	p.blind, p.torn, p.whole = true, true, false
+	c := &p.control
+	p.control = control{first: c.first, skips: true, unread: true, fill: filling{goes: true, run: c.fill.run}, seen: c.seen}
 	for _, r := range p.runs {
 		if r.state == open || r.state == waiting || r.state == unstarted || r.state == givenBack {
 			p.set(r, unseen)
@@ -211,12 +217,13 @@ func (p *proof) unreadable(l *series.Line) {
 	}
 }
 
+// complete reports whether each line from the opening on was read so far.
+func (p *proof) complete() bool { return p.report.Complete && !p.torn }
+
 // seen closes the hole before after that unreadable lines have left.
 func (p *proof) seen(after int64) {
 	if p.blind && after > p.mark {
-		known := func(tick int64) bool { return p.runs[tick] != nil }
-		p.report.Unknown += p.union(within(max(p.mark, p.high, p.after), min(after, p.through), inForce), known)
-		p.holes = append(p.holes, [2]int64{p.mark, after})
+		p.holes = append(p.holes, [2]int64{max(p.mark, p.high), after})
 		p.mark, p.high = after, max(p.high, after)
 	}
 	p.blind = false

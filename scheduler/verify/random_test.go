@@ -43,6 +43,30 @@ func TestRandomPlaysWithTwoSpecsHold(t *testing.T) {
 	rig.Random(t, seed, rounds, func(r *rand.Rand) { draw(r, everyTen, "5/15 * * * * *").Hold(t) })
 }
 
+// A line that cannot be read breaks no invariant, whichever it is: all others are sound without it, and each
+// due tick counts once.
+func TestRandomPlaysHoldWithoutALine(t *testing.T) {
+	for name, specs := range map[string][]string{"one spec": {everyTen}, "two specs": {everyTen, "5/15 * * * * *"}} {
+		t.Run(name, func(t *testing.T) {
+			rig.Random(t, seed, rounds, func(r *rand.Rand) {
+				p := draw(r, specs...)
+				o, s := p.Options(), p.Series()
+				o.State, o.Grace = &s, rig.OneOf(r, o.Grace, 1)
+				j := p.journal()
+				whole := verify.Job(j, o)
+				for i, was := range j.Lines {
+					j.Lines[i] = series.UnreadableLine("x")
+					got := verify.Job(j, o)
+					if len(got.Violations) > 0 || len(got.Faults) != 1 || got.Due != whole.Due && i > 0 {
+						t.Fatalf("line %d, %+v: due %d, want %d, violations %v, faults %q", i, was, got.Due, whole.Due, got.Violations, got.Faults)
+					}
+					j.Lines[i] = was
+				}
+			})
+		})
+	}
+}
+
 // The store in memory holds in more plays, and is sent requests twice.
 func TestRandomPlaysInMemoryHold(t *testing.T) {
 	var now time.Time

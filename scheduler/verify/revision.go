@@ -2,6 +2,7 @@ package verify
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -47,8 +48,11 @@ func (p *proof) count(r *revision, after, through int64) int {
 	if after >= through || p.spent {
 		return 0
 	}
+	if r.schedule.Every() > 0 { // the count is a division
+		return r.schedule.Count(after, through, math.MaxInt)
+	}
 	n := r.schedule.Count(after, through, maxTicks+1)
-	if n > maxTicks && r.schedule.Every() == 0 { // otherwise the count was a division
+	if n > maxTicks {
 		p.exhaust()
 	}
 	return n

@@ -51,7 +51,7 @@ func (p *proof) run(tick int64) (r *run, known bool) {
 	if r = p.runs[tick]; r != nil {
 		return r, true
 	}
-	r = &run{tick: tick, unasked: !p.report.Complete && spec.Manual(tick)}
+	r = &run{tick: tick, unasked: !p.complete() && spec.Manual(tick)}
 	p.runs[tick] = r
 	p.states[unseen]++
 	return r, false

@@ -11,7 +11,7 @@ func (p *proof) spoke(l *series.Line) {
 	if p.requested(l) {
 		return
 	}
-	decided := p.report.Complete || l.To > p.begins && !spec.Manual(l.To) // a manual run may be older than the mark
+	decided := p.complete() || !spec.Manual(l.To) && (p.report.Complete || l.To > p.begins) // a manual run may be older than the mark
 	if p.runs[l.To] == nil && decided && !p.hidden(l.To) {
 		p.violate("I1", l.To, "%s, but the tick was never granted before", said(l))
 		if l.Verdict != series.VerdictRan {

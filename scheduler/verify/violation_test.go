@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -78,7 +79,7 @@ type planted struct {
 // Every kind of violation, planted in a journal that is otherwise sound, is found, and nothing
 // else.
 func TestViolationsAreFound(t *testing.T) {
-	for _, c := range slices.Concat(marks(), grants(), endings(), specs()) {
+	for _, c := range slices.Concat(marks(), grants(), endings(), specs(), changes()) {
 		t.Run(c.name, func(t *testing.T) {
 			got := verify.Job(c.journal, verify.Options{Exclusive: true})
 			if len(got.Violations) != len(c.want) {
@@ -128,6 +129,8 @@ func marks() []planted {
 			[]string{"I1 decided twice"}},
 		{"opened in the middle", journal(ran(10), line(series.VerdictOpened, 35, 35, 35), with(ran(40), func(l *series.Line) { l.From = at(35) })),
 			[]string{"I4 the store forgot the mark 2026-01-05T00:00:10.000Z: opened again, and 2 ticks"}},
+		{"opened again at the mark", journal(ran(10), line(series.VerdictOpened, 10, 10, 10), ran(20)),
+			[]string{"I4 the store forgot the mark 2026-01-05T00:00:10.000Z: opened again, and 0 ticks"}},
 		{"opened below the mark", journal(ran(10), ran(20), line(series.VerdictOpened, 15, 15, 15), with(ran(20), func(l *series.Line) { l.From, l.Fence = at(15), fence(21) })),
 			[]string{"I1 opened again below the mark"}},
 		{"an opening covers ticks", journal(line(series.VerdictOpened, 15, 0, 15), with(ran(20), func(l *series.Line) { l.From = at(15) })),
@@ -158,6 +161,8 @@ func grants() []planted {
 		{"an unstarted attempt counts", journal(with(ran(10), func(l *series.Line) { l.Outcome = series.OutcomeUnstarted }), attempt(2, 14, 10)),
 			[]string{"I1 attempt 2 follows 0, which was unstarted"}},
 		{"a takeover of nothing", journal(ran(10), line(series.VerdictMissed, 31, 10, 20), attempt(2, 31, 20)),
+			[]string{"I1 ran, but the tick was never granted"}},
+		{"a takeover of nothing, after the beginning of a journal that was cut", cut(journal(ran(10), line(series.VerdictMissed, 31, 10, 20), attempt(2, 31, 20))),
 			[]string{"I1 ran, but the tick was never granted"}},
 		{"a first attempt is not the first", journal(with(ran(10), func(l *series.Line) { l.Attempt = 2 })),
 			[]string{"I1 begins with attempt 2"}},
@@ -211,6 +216,10 @@ func endings() []planted {
 			[]string{"I1 superseded, but it was unstarted before"}},
 		{"a second attempt that never started is missed", journal(granted(10), unbegun(attempt(2, 14, 10)), word(series.VerdictMissed, 15, with(attempt(2, 14, 10), once), "")),
 			[]string{"I1 missed, but it was unstarted before"}},
+		{"a started run is called paused", journal(granted(10), word(series.VerdictPaused, 14, granted(10), "")),
+			[]string{"I1 paused, but it was open before"}},
+		{"a second attempt that never started is paused", journal(granted(10), unbegun(attempt(2, 14, 10)), word(series.VerdictPaused, 15, with(attempt(2, 14, 10), once), "")),
+			[]string{"I1 paused, but it was unstarted before"}},
 		{"an interrupted run is missed", journal(with(ran(10), func(l *series.Line) { l.Outcome = series.OutcomeInterrupted }), word(series.VerdictMissed, 14, granted(10), "")),
 			[]string{"I1 missed, but it was interrupted before"}},
 		{"an unstarted tick is forgotten with the store", journal(unbegun(ran(10)), line(series.VerdictOpened, 15, 15, 15), with(ran(20), func(l *series.Line) { l.From = at(15) })),
@@ -241,6 +250,10 @@ func unbegun(l series.Line) series.Line {
 func once(l *series.Line) { l.Attempt-- }
 
 func specs() []planted {
+	back := journal(with(ran(40), func(l *series.Line) { l.From = at(0) }))
+	again := sighting(everyTen, 95, 100)
+	again.Since = again.First
+	back.Revisions = []series.RevisionUse{sighting(everyTen, 0, 40), again}
 	return []planted{
 		{"not a tick of the spec", journal(with(ran(10), func(l *series.Line) { l.To, l.At = at(5), at(5) }), with(ran(10), func(l *series.Line) { l.From = at(5) })),
 			[]string{"I4 ran, but spec \"0/10 * * * * *\" has no such tick", "I2"}},
@@ -255,13 +268,68 @@ func specs() []planted {
 		{"a spec that cannot be read", withSpec(journal(ran(10), ran(20)), "every now and then", "UTC"),
 			[]string{"I4 cannot be read"}},
 		{"a zone that cannot be read", withSpec(journal(ran(10), ran(20)), everyTen, "Mars/Phobos"),
-			[]string{"I4 cannot be read"}},
+			[]string{"I4 cannot be read: unknown time zone Mars/Phobos"}},
+		{"ticks are passed in silence, and the spec comes back later", back,
+			[]string{"I4 3 ticks of spec"}},
 	}
+}
+
+// cut drops the first line of a journal.
+func cut(j series.Journal) series.Journal {
+	j.Lines, j.Truncated = j.Lines[1:], true
+	return j
 }
 
 func withSpec(j series.Journal, text, zone string) series.Journal {
 	j.Revisions[0].Spec, j.Revisions[0].Zone = text, zone
 	return j
+}
+
+// A tick whose verdict is gone, or broke a rule, still counts once.
+func TestWhatIsBrokenCountsOnce(t *testing.T) {
+	waits := line(series.VerdictWaiting, 20, 10, 20)
+	unstarted := unbegun(ran(10))
+	reopened := line(series.VerdictOpened, 25, 25, 25)
+	from25 := with(ran(30), func(l *series.Line) { l.From = at(25) })
+	for name, c := range map[string]struct {
+		journal series.Journal
+		want    verify.Report
+	}{
+		"the store forgot the mark":               {journal(ran(10), line(series.VerdictOpened, 35, 35, 35)), verify.Report{Due: 3, Once: 1, Undecided: 2}},
+		"a run is forgotten with the store":       {journal(granted(10), waits, reopened, from25), verify.Report{Due: 3, Once: 1, Undecided: 2}},
+		"an unstarted one is too":                 {journal(unstarted, reopened, from25), verify.Report{Due: 3, Once: 1, Undecided: 2, Unstarted: 1}},
+		"a waiting tick is left":                  {journal(granted(10), waits, word(series.VerdictEnded, 25, granted(10), "ok"), ran(30)), verify.Report{Due: 3, Once: 2, Undecided: 1}},
+		"what never ran ends":                     {journal(line(series.VerdictMissed, 21, 0, 10), word(series.VerdictEnded, 22, granted(10), "ok")), verify.Report{Due: 1, Missed: counts("", 1)}},
+		"the end has the fence of another":        {journal(granted(10), with(word(series.VerdictEnded, 14, granted(10), "ok"), func(l *series.Line) { l.Fence++ })), verify.Report{Due: 1, Running: 1}},
+		"the revision of a line is not on record": {journal(with(ran(10), func(l *series.Line) { l.Revision = "x" })), verify.Report{Due: 1, Once: 1}},
+	} {
+		got := verify.Job(c.journal, verify.Options{})
+		broken := len(got.Violations)
+		got = onlyCounts(got)
+		got.Outcomes = nil
+		if !reflect.DeepEqual(got, c.want) || broken != 1 {
+			t.Errorf("%s: %d violations, %+v, want %+v", name, broken, got, c.want)
+		}
+	}
+}
+
+// A spec that cannot be read, or is not on record, gives a line no ticks but the one that it names.
+func TestTicksOfNoSpec(t *testing.T) {
+	for name, c := range map[string]struct {
+		journal series.Journal
+		fault   string
+	}{
+		"it cannot be read":   {withSpec(journal(ran(10)), "every now and then", "UTC"), `the spec "every now and then" cannot be read: `},
+		"it was not recorded": {func() series.Journal { j := journal(ran(10)); j.Revisions = nil; return j }(), ""},
+	} {
+		judge := verify.NewJudge(c.journal, verify.Options{})
+		if state, l := judge.Tick(instant(at(5))); state != verify.NotATick || l == nil {
+			t.Errorf("%s: %s, %v", name, state, l)
+		}
+		if faults := judge.Report().Faults; len(faults) > 0 != (c.fault != "") || len(faults) > 0 && !strings.HasPrefix(faults[0], c.fault) {
+			t.Errorf("%s: faults %q", name, faults)
+		}
+	}
 }
 
 // If the overlap of a job is not known, an overlap is no violation, but it is counted.

@@ -39,6 +39,16 @@ func TestNothingButLaterWords(t *testing.T) {
 	if !got.Begins.Equal(instant(at(15.02))) || !got.Mark.IsZero() || got.Overdue != 2 || len(got.Late) != 1 {
 		t.Errorf("got %+v", got)
 	}
+	s := state(55)
+	s.Mark = at(10)
+	for name, got := range map[string]verify.Report{
+		"the state has the mark": verify.Job(j, verify.Options{State: s}),
+		"a change has the mark":  verify.Job(cut(journal(change(series.ActionSkip, 1, 25, 10))), verify.Options{Now: instant(s.Now)}),
+	} {
+		if !got.Begins.Equal(instant(at(10))) || got.Overdue != 2 || !got.Late[0].Tick.Equal(instant(at(20))) {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
 }
 
 // A journal without lines proves nothing.
@@ -47,6 +57,13 @@ func TestEmptyJournal(t *testing.T) {
 	want := verify.Report{Job: "job", Begins: instant(at(60)), TooEarly: true}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+	for mark, begins := range map[float64]float64{30: 30, 90: 60} { // a mark in the future decides no tick
+		s := state(60)
+		s.Mark = at(mark)
+		if got := verify.Job(series.Journal{Key: "job"}, verify.Options{State: s}); !got.Begins.Equal(instant(at(begins))) {
+			t.Errorf("with the mark %v: begins %v", mark, got.Begins)
+		}
 	}
 	if got := verify.Job(series.Journal{}, verify.Options{}); !got.OK() || got.TooEarly || got.Due != 0 {
 		t.Errorf("got %+v", got)
@@ -144,6 +161,24 @@ func TestRevisionsOfOneText(t *testing.T) {
 	}
 }
 
+// A spec that was recorded under two names, and that had not been replaced in between, is one spec: with the
+// policies and the node of the later use, and in force all the time.
+func TestTwoNamesOfOneUse(t *testing.T) {
+	last, next := sighting(everyTen, 0, 22), sighting(everyTen, 45, 60)
+	last.Revision, next.Revision, next.Since = "last", "next", at(0)
+	next.Node, next.Policies = "b", "deadline:5s"
+	for name, uses := range map[string][]series.RevisionUse{"in order": {last, next}, "the later one first": {next, last}} {
+		j := series.Journal{Key: "job", Revisions: uses, Lines: []series.Line{
+			with(opening(), func(l *series.Line) { l.Revision = "last" }),
+			with(ran(10), func(l *series.Line) { l.Revision = "last" }),
+			with(line(series.VerdictMissed, 50, 10, 50), func(l *series.Line) { l.Revision, l.Between = "next", series.VerdictMissed })}}
+		r := verify.Job(j, verify.Options{Now: instant(at(75.001))})
+		if len(r.Violations) > 0 || r.SeenOn != "b" || r.Due != 6 || r.Overdue != 1 || !r.Late[0].Since.Equal(instant(at(65))) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
 // A summary adds the jobs up, and is only OK if all of them are.
 func TestSum(t *testing.T) {
 	good := verify.Job(journal(ran(10), ran(20)), verify.Options{})
@@ -157,8 +192,10 @@ func TestSum(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	early := verify.Job(series.Journal{Key: "late"}, verify.Options{Since: instant(at(0)), Now: instant(at(9))})
-	if s = verify.Sum(good, early); !s.OK() || !s.Total.TooEarly || s.Total.Complete || !s.Total.Begins.Equal(instant(at(9))) {
-		t.Errorf("got %+v", s)
+	for _, s := range []verify.Summary{verify.Sum(good, early), verify.Sum(early, good)} {
+		if !s.OK() || !s.Total.TooEarly || s.Total.Complete || !s.Total.Begins.Equal(instant(at(9))) {
+			t.Errorf("got %+v", s)
+		}
 	}
 	if s = verify.Sum(); !s.OK() || s.Total.Complete {
 		t.Errorf("got %+v", s)
