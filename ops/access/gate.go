@@ -226,7 +226,7 @@ func (g *Gate) allows(limits map[string]*rate.Limiter, name string, perSecond ra
 	return l.Allow()
 }
 
-// remote returns the address of the other end of the connection; empty: it has none, as that of a Unix socket.
+// remote returns the address of the other end of the connection. A Unix socket has an empty one.
 func remote(r *http.Request) string {
 	host, _, _ := net.SplitHostPort(r.RemoteAddr)
 	return host
