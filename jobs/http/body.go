@@ -16,7 +16,7 @@ const maxBody = 64 << 10
 // tickLayout is RFC 3339 with milliseconds.
 const tickLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// A body is a parsed template. Nil: there is no body.
+// A body is a parsed template. An empty one renders to no body.
 type body struct{ template *template.Template }
 
 // fields are the fields of a run for the template of a body. Its texts are escaped for a JSON
@@ -51,9 +51,6 @@ func sample() fields {
 }
 
 func parseBody(text string) (*body, error) {
-	if text == "" {
-		return nil, nil
-	}
 	t, err := template.New("body").Parse(text)
 	if err != nil {
 		return nil, err
@@ -70,9 +67,6 @@ var errTooLong = errors.New("the body is too long")
 
 // render returns the body for a run.
 func (b *body) render(f fields) (string, error) {
-	if b == nil {
-		return "", nil
-	}
 	var out bounded
 	if err := b.template.Execute(&out, f); err != nil {
 		return "", err

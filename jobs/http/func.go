@@ -51,9 +51,6 @@ type call struct {
 
 // newCall returns a call of a request without faults.
 func newCall(r Request) *call {
-	if r.Method == "" {
-		r.Method = nethttp.MethodGet
-	}
 	if r.Timeout == 0 {
 		r.Timeout = DefaultTimeout
 	}
@@ -143,7 +140,7 @@ func (c *call) make(ctx context.Context, run *scheduler.Run) (*nethttp.Request, 
 	header.Set("Cronce-Tick", run.Tick.UTC().Format(tickLayout))
 	header.Set("Cronce-Attempt", strconv.Itoa(run.Attempt))
 	header.Set("Cronce-Fence", strconv.FormatInt(run.Fence, 10))
-	request := &nethttp.Request{Method: c.request.Method, URL: c.url, Host: c.url.Host, Header: header}
+	request := &nethttp.Request{Method: c.request.Method, URL: c.url, Header: header}
 	if text != "" {
 		request.Body, request.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
 	}

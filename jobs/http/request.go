@@ -8,6 +8,7 @@ import (
 	nethttp "net/http"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,7 +126,7 @@ func (r *Request) checkHeaders() (errs []error) {
 		canonical := nethttp.CanonicalHeaderKey(name)
 		value, secret := r.SecretHeaders[name]
 		switch {
-		case !isToken(name):
+		case !token.MatchString(name):
 			errs = append(errs, &FieldError{"headers", strconv.Quote(name), "names of headers"})
 		case slices.Contains(reserved, canonical) || strings.HasPrefix(canonical, "Cronce-"):
 			errs = append(errs, &FieldError{"headers." + name, "set", "left out: the client sets it, or it belongs to the connection"})
@@ -141,25 +142,12 @@ func (r *Request) checkHeaders() (errs []error) {
 	return errs
 }
 
-// isToken reports whether a text is valid as the name of a header (RFC 9110, 5.6.2).
-func isToken(name string) bool {
-	for _, c := range []byte(name) {
-		alphanumeric := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !alphanumeric && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
-			return false
-		}
-	}
-	return name != ""
-}
+// token matches a text that is valid as the name of a header (RFC 9110, 5.6.2).
+var token = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 // isValue reports whether a text is valid as the value of a header (RFC 9110, 5.5).
 func isValue(text string) bool {
-	for _, c := range []byte(text) {
-		if c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
 }
 
 // checkBody renders the body for a sample run.

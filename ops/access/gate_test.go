@@ -45,15 +45,53 @@ func cookieOf(t *testing.T, begin func(w http.ResponseWriter) bool) string {
 	return c.Name + "=" + c.Value
 }
 
-// The one-time text begins one session. A wrong text does not spend it.
+// The one-time text begins one session. A wrong text begins none, and does not spend it. A gate without the text,
+// or without tokens, begins none at all.
 func TestOneTimeText(t *testing.T) {
 	g, _ := newGate(t)
+	without, empty := NewGate(Options{Tokens: g.o.Tokens}), NewGate(Options{Tokens: func() []Token { return nil }, OneTime: "once"})
 	for i, c := range []struct {
+		g    *Gate
 		text string
 		want bool
-	}{{"", false}, {"twice", false}, {"once", true}, {"once", false}, {"once", false}} {
-		if got := g.BeginOnce(httptest.NewRecorder(), c.text); got != c.want {
-			t.Errorf("try %d with %q: %v", i, c.text, got)
+	}{{g, "", false}, {g, "twice", false}, {g, "once", true}, {g, "once", false}, {g, "once", false}, {without, "", false}, {empty, "once", false}} {
+		w := httptest.NewRecorder()
+		if got := c.g.BeginOnce(w, c.text); got != c.want || (w.Header().Get("Set-Cookie") != "") != c.want {
+			t.Errorf("try %d with %q: %v, %v", i, c.text, got, w.Header())
+		}
+	}
+}
+
+// A cookie is a session only as it was made, and only where cookies are accepted.
+func TestForgedSessions(t *testing.T) {
+	g, _ := newGate(t)
+	session := cookieOf(t, func(w http.ResponseWriter) bool { return g.BeginOnce(w, "once") })
+	for _, cookie := range []string{"", "cronce=", "cronce=eve", "cronce=eve|1", "cronce=eve||", "cronce=eve|9999999999|x|y", "cronce=eve|x|y|z",
+		strings.Replace(session, "|", "|9", 1), strings.Replace(session, "eve", "ann", 1)} {
+		if c := g.caller("Cookie", cookie); c != (Caller{}) {
+			t.Errorf("%s: %+v", cookie, c)
+		}
+	}
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("Cookie", session)
+	for cookies, want := range map[bool]Caller{true: {ID: "eve", Role: Viewer, Session: true}, false: {}} {
+		if c := g.Caller(r, cookies); c != want {
+			t.Errorf("cookies are accepted %v: %+v", cookies, c)
+		}
+	}
+}
+
+// A session has its effect in each replica with the same key. Without one each replica makes a key of its own.
+func TestSessionKeys(t *testing.T) {
+	token, text, _ := NewToken("ann", Operator)
+	for key, want := range map[string]Role{"0123456789abcdef": Operator, "": None} {
+		o := Options{Tokens: func() []Token { return []Token{token} }, Cookie: "cronce", Key: []byte(key)}
+		session := cookieOf(t, func(w http.ResponseWriter) bool {
+			ok, _ := NewGate(o).Begin(w, httptest.NewRequest("POST", "/login", nil), text)
+			return ok
+		})
+		if c := NewGate(o).caller("Cookie", session); c.Role != want {
+			t.Errorf("the key is %q: %v", key, c)
 		}
 	}
 }
@@ -102,7 +140,10 @@ func TestSessionsEnd(t *testing.T) {
 		if c := g.caller("Cookie", third); c.Role != None {
 			t.Errorf("after its end: %v", c)
 		}
-		if end(begin()); len(g.ended) != 1 {
+		for _, session := range []string{begin(), third, "cronce=ann|x|y|z", ""} { // only the first can be ended
+			end(session)
+		}
+		if len(g.ended) != 1 {
 			t.Errorf("%d sessions that have ended are remembered", len(g.ended))
 		}
 	})
@@ -233,7 +274,7 @@ func TestAllowances(t *testing.T) {
 	})
 }
 
-// Behind TLS the session cookie is bound to its host, and never sent without TLS.
+// Behind TLS the session cookie is bound to its host, and never sent without TLS. The end of the session removes it.
 func TestSecureCookie(t *testing.T) {
 	token, text, err := NewToken("ann", Operator)
 	if err != nil {
@@ -245,26 +286,42 @@ func TestSecureCookie(t *testing.T) {
 		if ok, _ := g.Begin(w, httptest.NewRequest("POST", "/login", nil), text); !ok {
 			t.Fatal("no session was begun")
 		}
-		if c := w.Result().Cookies()[0]; c.Name != name || c.Secure != secure || c.Path != "/" || !c.HttpOnly {
-			t.Errorf("%+v", c)
+		g.End(w, httptest.NewRequest("POST", "/logout", nil))
+		cookies := w.Result().Cookies()
+		for _, c := range cookies {
+			if c.Name != name || c.Secure != secure || c.Path != "/" || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode {
+				t.Errorf("%+v", c)
+			}
+		}
+		if len(cookies) != 2 || cookies[0].MaxAge != 8*60*60 || cookies[1].MaxAge >= 0 {
+			t.Errorf("%+v", cookies)
 		}
 	}
 }
 
-// Each address may guess a few times, and a bounded number of addresses, and of callers, is remembered.
+// Each address may guess a few times, over any number of connections. A guess begins no session, and a token begins
+// one in spite of them. A bounded number of addresses, and of callers, is remembered.
 func TestGuesses(t *testing.T) {
-	g, _ := newGate(t)
-	for i := range failuresFree + 1 {
-		if may := g.mayGuess("first"); may != (i < failuresFree) {
-			t.Errorf("guess %d: %v", i, may)
+	g, token := newGate(t)
+	try := func(address, text string, wantOK, wantSlow bool) {
+		t.Helper()
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/login", nil)
+		r.RemoteAddr = address
+		if ok, slow := g.Begin(w, r, text); ok != wantOK || slow != wantSlow || (w.Header().Get("Set-Cookie") != "") != wantOK {
+			t.Errorf("%s from %s: %t %t %v", text, address, ok, slow, w.Header())
 		}
 	}
+	for i := range failuresFree + 1 {
+		try("192.0.2.1:"+strconv.Itoa(1024+i), "cro_wrong", false, i >= failuresFree)
+	}
+	try("192.0.2.2:1024", "cro_wrong", false, false)
+	try("192.0.2.1:1024", token, true, false)
 	for i := range mostLimits {
 		if !g.mayGuess(strconv.Itoa(i)) {
 			t.Fatalf("the first guess of address %d is refused", i)
 		}
 	}
-	for i := range 2 * mostLimits {
+	for i := range mostLimits + 1 {
 		g.MayRead(Caller{ID: "gateway/" + strconv.Itoa(i), Role: Viewer})
 	}
 	if len(g.failures) > mostLimits || len(g.reads) > mostLimits {

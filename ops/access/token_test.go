@@ -15,7 +15,7 @@ func TestTokens(t *testing.T) {
 	if b, err = b.WithUserHeader("x-forwarded-email"); err != nil || !strings.HasSuffix(b.Line(), " X-Forwarded-Email") {
 		t.Fatalf("%q %v", b.Line(), err)
 	}
-	tokens, err := ParseTokens("# people\n\n" + a.Line() + "\n" + b.Line() + "\n")
+	tokens, err := ParseTokens("# people\r\n\r\n\t# and programs\n" + a.Line() + "\r\n  " + b.Line() + "\n")
 	if err != nil || len(tokens) != 2 || tokens[0] != a || tokens[1] != b {
 		t.Fatalf("%v %v", tokens, err)
 	}
@@ -29,18 +29,18 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// Each fault of the file is named with its line, and no hash is repeated.
+// Each fault of the file is named once with its line, and no hash is repeated.
 func TestTokenFaults(t *testing.T) {
 	good, _, _ := NewToken("a", Viewer)
 	hash := strings.Fields(good.Line())[2]
 	for text, want := range map[string]string{
 		"": "there is no token", "a viewer": "line 1: has 2 words", "a root " + hash: `line 1: role "root"`, "a viewer 12": "line 1: the SHA-256", "a none " + hash: "role",
-		good.Line() + "\n" + good.Line(): `line 2: id "a" is given twice`, "a/b viewer " + hash: "line 1: the id", "a viewer " + hash + "00": "64 hexadecimal",
+		good.Line() + "\n" + good.Line(): `line 2: id "a" is given twice`, "a/b viewer " + hash: "line 1: the id", "a viewer " + hash + "00": "64 hexadecimal", "a viewer " + hash + "0": "64 hexadecimal",
 		"a viewer " + hash + " b c": "line 1: has 5 words", "a viewer " + hash + " cookie": "line 1: the header", "a viewer " + hash + " Authorization": "the header", "a viewer " + hash + " hOST": "the header",
 		"a viewer " + hash + " X-Forwarded-Email:": "the header", "a viewer " + hash + " X-\u00e4": "the header", "a viewer " + hash + " " + strings.Repeat("a", 65): "the header",
 	} {
 		_, err := ParseTokens(text)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), hash) {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), hash) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.40q: %v", text, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,11 +103,20 @@ type cluster struct {
 	*memlock.Store
 	silent, dead, idle atomic.Bool
 	ahead              atomic.Int64 // by how much the store's clock is ahead of this process's
+	log                *slog.Logger // of its planes
+	logged             bytes.Buffer
+}
+
+// lines returns how often the planes have logged a message.
+func (s *cluster) lines(message string) int {
+	synctest.Wait()
+	return strings.Count(s.logged.String(), message)
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	s := &cluster{}
+	s.log = slog.New(slog.NewTextHandler(&s.logged, nil))
 	s.Store = memlock.New(memlock.Options{Now: s.now})
 	s.open(t, "report", "@every 1s")
 	return s
@@ -250,7 +260,7 @@ type replica struct {
 // replica starts a plane with a locker that may be nil, and receivers that may be nil.
 func (s *cluster) replica(t *testing.T, locker *lock.Locker, webhook, heartbeat http.RoundTripper) *replica {
 	p := ops.New(ops.Options{Store: s, Namespace: "shop"})
-	o := Options{Projection: p, Log: slog.New(slog.DiscardHandler), Locker: locker}
+	o := Options{Projection: p, Log: s.log, Locker: locker}
 	if webhook != nil {
 		o.Webhook = &Target{URL: "https://hook.example/token", Secret: func() string { return theSecret }}
 	}

@@ -144,7 +144,7 @@ func together(s *ops.Snapshot, kind string, all []episode) episode {
 	var names []string
 	part := true
 	for i := range all {
-		if e := &all[i]; e.Kind == kind && e.Job != "" {
+		if e := &all[i]; e.Kind == kind {
 			names = append(names, e.Job)
 			part, e.part = part && e.part, true
 		}

@@ -56,20 +56,36 @@ func stalled(state ops.State, s ops.Stall) *ops.Job {
 // the store.
 func TestEpisodes(t *testing.T) {
 	lastOK := func(j *ops.Job, minutes int) *ops.Job { j.Series.Last = at(minutes).UnixMilli(); return j }
-	dead := snapshot(overdue("report"))
+	dead := snapshot(job("backup", ops.Failing, run(9, ops.Failing)), overdue("report"))
 	dead.Nodes = nodes(false)
+	never := snapshot(overdue("report"))
+	never.Nodes = ops.NewNodeList(series.MemberList{Now: at(10).UnixMilli()}, nil)
 	silent := snapshot(overdue("report"))
 	silent.Down = "connection refused"
 	half := snapshot(job("report", ops.Unknown), overdue("sendSms"))
 	half.Jobs[0].Series.Err = errors.New("connection refused")
 	half.Faults = []string{"not all jobs are known", "which nodes live is not known"}
+	half.Jobs[1].Series.Err = half.Jobs[0].Series.Err // it is shown as it was known before
+	half.Jobs = append(half.Jobs, job("stock", ops.Unknown))
+	half.Jobs[2].Fault = "its journal cannot be read"
+	unread := snapshot(job("report", ops.Unknown))
+	unread.Jobs[0].Series.Err = half.Jobs[0].Series.Err
 	broken := snapshot(job("report", ops.Unknown))
 	broken.Jobs[0].Fault = "its journal cannot be read"
 	crowd := snapshot()
 	for i := range many {
 		crowd.Jobs = append(crowd.Jobs, overdue(fmt.Sprintf("job-%02d", i)))
 	}
-	single := snapshot(crowd.Jobs[1:]...)
+	single, deadCrowd := snapshot(crowd.Jobs[1:]...), snapshot(crowd.Jobs...)
+	deadCrowd.Nodes = nodes(false)
+	halfCrowd, unknowns := snapshot(), []string{}
+	halfCrowd.Faults = half.Faults
+	for i := range many {
+		j := job(fmt.Sprintf("job-%02d", i), ops.Unknown)
+		j.Series.Err = half.Jobs[0].Series.Err
+		halfCrowd.Jobs, unknowns = append(halfCrowd.Jobs, j), append(unknowns, "(shop/unknown/"+j.Name+")")
+	}
+	halfCrowd.Jobs[0].Series.Err, halfCrowd.Jobs[0].Fault = nil, "its journal cannot be read"
 	for name, c := range map[string]struct {
 		s    *ops.Snapshot
 		want []string
@@ -77,9 +93,11 @@ func TestEpisodes(t *testing.T) {
 		"all is decided":           {snapshot(job("report", ops.OK, run(9, ops.OK))), nil},
 		"paused":                   {snapshot(job("report", ops.Paused)), nil},
 		"overdue":                  {snapshot(overdue("report")), []string{"shop/overdue/report@2026-11-26T03:07:00Z"}},
-		"no node":                  {dead, []string{"shop/fleet@2026-11-26T03:04:35Z", "(shop/overdue/report@2026-11-26T03:07:00Z)"}},
+		"no node":                  {dead, []string{"shop/failed/backup", "shop/fleet@2026-11-26T03:04:35Z", "(shop/overdue/report@2026-11-26T03:07:00Z)"}},
+		"no node yet":              {never, []string{"shop/fleet", "(shop/overdue/report@2026-11-26T03:07:00Z)"}},
 		"no store":                 {silent, []string{"shop/store"}},
-		"half a store":             {half, []string{"shop/overdue/sendSms@2026-11-26T03:07:00Z", "shop/store", "(shop/unknown/report)"}},
+		"half a store":             {half, []string{"shop/overdue/sendSms@2026-11-26T03:07:00Z", "shop/store", "(shop/unknown/report)", "shop/unknown/stock"}},
+		"unread":                   {unread, []string{"shop/unknown/report"}},
 		"no job":                   {snapshot(), []string{"shop/store"}},
 		"unreadable":               {broken, []string{"shop/unknown/report"}},
 		"stuck":                    {snapshot(stalled(ops.Stuck, ops.Stall{Stuck: new(run(2, ops.Running))})), []string{"shop/stuck/report@2026-11-26T03:02:00Z"}},
@@ -92,6 +110,8 @@ func TestEpisodes(t *testing.T) {
 		"lost, beyond the lines":   {snapshot(lastOK(job("report", ops.Lost, run(9, ops.OK), run(8, ops.Lost)), 9)), []string{"shop/failed/report@2026-11-26T03:08:00Z"}},
 		"one below many":           {single, keys(many-1, "%s")},
 		"many":                     {crowd, append([]string{"shop/overdue"}, keys(many, "(%s)")...)},
+		"many, one by itself":      {halfCrowd, append([]string{"shop/store", "shop/unknown"}, unknowns...)},
+		"many without a node":      {deadCrowd, append([]string{"shop/fleet@2026-11-26T03:04:35Z", "(shop/overdue)"}, keys(many, "(%s)")...)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -104,7 +124,7 @@ func TestEpisodes(t *testing.T) {
 					key = "(" + key + ")"
 				}
 				got = append(got, key)
-				if e.Summary == "" || e.Namespace != "shop" {
+				if e.Summary == "" || e.Next == "" || e.Namespace != "shop" {
 					t.Errorf("%+v", e)
 				}
 			}
@@ -179,6 +199,9 @@ func TestNextEpisode(t *testing.T) {
 	if a.Key != b.Key || a.idempotencyKey(trigger) == b.idempotencyKey(trigger) || a.idempotencyKey(trigger) == a.idempotencyKey(resolve) {
 		t.Errorf("%q and %q", a.idempotencyKey(trigger), b.idempotencyKey(trigger))
 	}
+	if a.Since = (time.Time{}); a.idempotencyKey(trigger) != "shop/overdue/report/trigger" {
+		t.Errorf("%q without a record since when it lasts", a.idempotencyKey(trigger))
+	}
 }
 
 // The key of an episode is constant while it lasts, although the data changes since when it lasts.
@@ -222,11 +245,13 @@ func TestTracker(t *testing.T) {
 	dead.Nodes, silent.Down = nodes(false), "connection refused"
 	half.Faults, half.Jobs[0].Series.Err = []string{"half"}, errors.New("connection refused")
 	someNodes.Nodes = ops.NewNodeList(series.MemberList{}, errors.New("connection refused"))
-	crowd, fewer := snapshot(), snapshot()
+	broken := snapshot(job("report", ops.Unknown)) // the store answers, and the journal of the job cannot be read
+	crowd, fewer, lost, found := snapshot(), snapshot(), snapshot(), snapshot()
 	for i := range many {
-		crowd.Jobs = append(crowd.Jobs, overdue(fmt.Sprintf("job-%02d", i)))
-		fewer.Jobs = append(fewer.Jobs, job(fmt.Sprintf("job-%02d", i), ops.OK))
+		name := fmt.Sprintf("job-%02d", i)
+		crowd.Jobs, fewer.Jobs, lost.Jobs = append(crowd.Jobs, overdue(name)), append(fewer.Jobs, job(name, ops.OK)), append(lost.Jobs, job(name, ops.Unknown))
 	}
+	found.Jobs = append(lost.Jobs[:1:1], fewer.Jobs[1:]...)
 	type step struct {
 		after time.Duration
 		s     *ops.Snapshot
@@ -245,6 +270,13 @@ func TestTracker(t *testing.T) {
 		"a part at the start":               {{0, dead, nil}, {0, ok, []string{"resolve " + fleet, "resolve " + late}}},
 		"silent at the start":               {{0, silent, nil}, {0, bad, []string{"resolve " + store}}, {0, ok, []string{"resolve " + late}}},
 		"half silent at the start":          {{0, half, nil}, {0, bad, []string{"resolve " + store, "resolve " + unknown}}, {0, ok, []string{"resolve " + late}}},
+		"silent for a moment":               {{0, ok, nil}, {0, silent, nil}, {0, bad, nil}, {0, ok, nil}},
+		"silent before it has lasted":       {{0, ok, nil}, {0, bad, nil}, {10 * time.Second, silent, nil}, {30 * time.Second, silent, []string{"trigger " + store}}, {0, ok, []string{"resolve " + store}}},
+		"one job stays unknown":             {{0, half, nil}, {time.Minute, half, []string{"trigger " + store}}, {0, broken, []string{"resolve " + store, "trigger " + unknown}}, {0, ok, []string{"resolve " + unknown}}},
+		"another job is unknown":            {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, snapshot(job("backup", ops.Unknown), ok.Jobs[0]), []string{"resolve " + late}}},
+		"its job is removed":                {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, snapshot(job("backup", ops.OK)), []string{"resolve " + late}}},
+		"many, of which one is unknown":     {{0, crowd, nil}, {time.Minute, crowd, []string{"trigger shop/overdue"}}, {0, found, nil}, {0, fewer, []string{"resolve shop/overdue"}}},
+		"many are unknown, and then one":    {{0, lost, nil}, {time.Minute, lost, []string{"trigger shop/unknown"}}, {0, found, []string{"resolve shop/unknown", "trigger shop/unknown/job-00"}}, {0, fewer, []string{"resolve shop/unknown/job-00"}}},
 		"many at the start":                 {{0, crowd, nil}, {0, fewer, []string{"resolve shop/overdue"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -271,9 +303,11 @@ func TestTaken(t *testing.T) {
 	bad := tr.next(snapshot(overdue("a"), overdue("b")), three)
 	tr.leave(bad)
 	tr.leave(tr.next(snapshot(overdue("a"), job("b", ops.OK)), three))
+	tr.leave(bad)
 	if got := tr.taken(); len(bad) != 2 || len(got) != 1 || got[0].Key != "shop/overdue/a" || got[0].Action != trigger {
 		t.Errorf("%+v of %+v", got, bad)
 	}
+	tr.leave([]event{{resolve, bad[0].episode}}) // of the time before it opened again
 	if got := tr.taken(); len(got) != 0 {
 		t.Errorf("taken again: %+v", got)
 	}

@@ -108,6 +108,9 @@ func TestKilledInsideTheRequest(t *testing.T) {
 		if !slices.Equal(once, want) {
 			t.Errorf("a receiver that drops repeated keys has %d requests, want %d: %.300q", len(once), len(want), once)
 		}
+		if s.lines("alert not accepted") > 0 {
+			t.Error("a request that ends with its replica is logged as refused")
+		}
 		if kills != len(want) {
 			t.Errorf("%d kills inside %d requests", kills, len(want))
 		}

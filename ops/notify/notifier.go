@@ -137,7 +137,7 @@ func (n *Notifier) watch(ctx context.Context) {
 	var seen *ops.Snapshot
 	for {
 		s, err := n.o.Projection.Await(ctx, seen)
-		if err != nil || ctx.Err() != nil {
+		if err != nil {
 			return
 		}
 		if seen = s; unread(s) {

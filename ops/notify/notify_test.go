@@ -61,6 +61,9 @@ func TestStoppedWhileItAsks(t *testing.T) {
 		if granted, released := locks.granted.Load(), locks.released.Load(); granted != 1 || released != 1 {
 			t.Errorf("the lock was granted %d times, and released %d times", granted, released)
 		}
+		if s.lines("each replica") != 0 {
+			t.Errorf("it does not send without a lock: %s", &s.logged)
+		}
 	})
 }
 
@@ -87,6 +90,28 @@ func TestSilentStore(t *testing.T) {
 		if hook.keys[0] != hook.keys[1] {
 			t.Errorf("the keys of one episode are %q", hook.keys[:2])
 		}
+	})
+}
+
+// A replica that got no answer for the lock, and then hears that another one holds it, leaves the events to that one.
+func TestLockIsSilent(t *testing.T) {
+	bubble(t, func(t *testing.T, s *cluster) {
+		var mute atomic.Bool
+		hook := &receiver{}
+		a, b := s.replica(t, lock.New(&silentLocks{Driver: s.Store, silent: &mute}, "a"), hook, nil), s.replica(t, lock.New(s, "b"), hook, nil)
+		defer a.stop()
+		defer b.stop()
+		time.Sleep(time.Minute)
+		mute.Store(true)
+		time.Sleep(2 * time.Minute)
+		if n := s.lines("alerts are sent by each replica"); n != 1 {
+			t.Errorf("that both send is logged %d times: %s", n, &s.logged)
+		}
+		mute.Store(false)
+		time.Sleep(time.Minute)
+		s.dead.Store(true)
+		time.Sleep(2 * time.Minute)
+		hook.want(t, "trigger shop/fleet")
 	})
 }
 
@@ -147,50 +172,31 @@ func TestReceiverIsAway(t *testing.T) {
 		hook.mu.Unlock()
 		s.dead.Store(true)
 		time.Sleep(maxAge + 10*time.Minute)
-		if got := testutil.ToFloat64(a.alerts.WithLabelValues(dead)); got != 1 {
-			t.Errorf("%v events were given up", got)
+		if got := testutil.ToFloat64(a.alerts.WithLabelValues(dead)); got != 1 || s.lines(`"alert dropped" key=shop/fleet action=trigger`) != 1 {
+			t.Errorf("%v events were given up: %.1000s", got, &s.logged)
 		}
 	})
 }
 
-// A replica that is to send, because the lock does not answer, sends the events that wait at once.
+// A replica that is to send, because the lock does not answer, sends the events that wait at once. Only the lock makes it
+// send those that it has left to another one. An event that has no room then is counted.
 func TestRoleWakes(t *testing.T) {
-	n := New(Options{Projection: ops.New(ops.Options{Namespace: "shop"}), Log: slog.New(slog.DiscardHandler)})
-	n.role = second
-	if !n.become(free) || len(n.queue.wake) != 1 {
+	n := New(Options{Projection: ops.New(ops.Options{Namespace: "shop"}), Log: slog.New(slog.DiscardHandler), Locker: lock.New(newCluster(t), "a")})
+	n.tracker.open["shop/fleet"] = &opened{episode: episode{Key: "shop/fleet"}, left: true}
+	if !n.become(free) || len(n.queue.wake) != 1 || len(n.queue.items) != 0 {
 		t.Error("the events wait on")
 	}
 	if n.become(free) {
 		t.Error("the role has not changed")
 	}
-}
-
-// Only a status of success accepts an event. A receiver may ask for a pause, of an hour at most.
-func TestRefusedByTheReceiver(t *testing.T) {
-	bubble(t, func(t *testing.T, s *cluster) {
-		status := 302
-		hook := &receiver{answer: func() int { return status }, header: http.Header{"Retry-After": {"86400"}}}
-		a := s.replica(t, nil, hook, nil)
-		defer a.stop()
-		time.Sleep(10 * time.Second)
-		s.dead.Store(true)
-		tries := func(after time.Duration, want int) {
-			t.Helper()
-			time.Sleep(after)
-			if _, got := hook.requests(); got != want {
-				t.Errorf("%d tries, want %d", got, want)
-			}
-		}
-		tries(2*time.Minute, 1)
-		tries(57*time.Minute, 1)
-		tries(2*time.Minute, 2)
-		hook.want(t)
-		hook.mu.Lock()
-		status = 299
-		hook.mu.Unlock()
-		tries(time.Hour, 3)
-		tries(time.Hour, 3)
-	})
+	if !n.become(first) || len(n.queue.items) != 1 {
+		t.Errorf("%d events are sent for the other replica", len(n.queue.items))
+	}
+	n.tracker.open["shop/store"] = &opened{episode: episode{Key: "shop/store"}, left: true}
+	n.queue.items = slices.Repeat(n.queue.items, maxQueue)
+	if n.become(first); testutil.ToFloat64(n.alerts.WithLabelValues(dead)) != 1 {
+		t.Error("an event without room is not counted")
+	}
 }
 
 // A plane has the counters of the requests that it may send.
@@ -242,38 +248,6 @@ func TestQueue(t *testing.T) {
 	if lost := q.add(three, many...); len(lost) != 1 || lost[0].Key != many[maxQueue].Key {
 		t.Errorf("%v", lost)
 	}
-}
-
-// A heartbeat is sent each minute, and none while no node lives, a tick is overdue or the store is
-// silent.
-func TestHeartbeat(t *testing.T) {
-	bubble(t, func(t *testing.T, s *cluster) {
-		beats := &receiver{}
-		a := s.replica(t, nil, nil, beats)
-		defer a.stop()
-		count := func(want int) {
-			t.Helper()
-			_, before := beats.requests()
-			time.Sleep(5 * time.Minute)
-			if _, after := beats.requests(); after-before != want {
-				t.Errorf("%d heartbeats in five minutes, want %d", after-before, want)
-			}
-		}
-		time.Sleep(30 * time.Second) // between two of them
-		count(5)
-		for _, trouble := range []*atomic.Bool{&s.dead, &s.idle, &s.silent} {
-			trouble.Store(true)
-			time.Sleep(time.Minute)
-			count(0)
-			trouble.Store(false)
-			time.Sleep(time.Minute)
-			count(5)
-		}
-		got, _ := beats.requests()
-		if got[0] != "cronce (shop)" {
-			t.Errorf("User-Agent %q", got[0])
-		}
-	})
 }
 
 // After the end of its context a Notifier sends nothing.

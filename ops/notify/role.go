@@ -85,7 +85,7 @@ func (n *Notifier) become(r role) bool {
 	changed := n.role != r
 	n.role = r
 	var lost []event
-	if changed && r == first {
+	if r == first {
 		lost = n.queue.add(time.Now(), n.tracker.taken()...)
 	}
 	n.queue.notify()

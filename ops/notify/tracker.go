@@ -63,7 +63,7 @@ func (t *tracker) next(s *ops.Snapshot, now time.Time) (events []event) {
 	}
 	for _, key := range keys {
 		o := t.open[key]
-		if o != nil && present[key] && !o.triggered && !o.part && now.Sub(o.first) >= t.settle {
+		if present[key] && !o.triggered && !o.part && now.Sub(o.first) >= t.settle {
 			o.triggered = true
 			events = append(events, event{trigger, o.episode})
 		}
