@@ -67,7 +67,7 @@ func (b *Backfill) scope(anyway bool) string {
 // Check returns an *ArgumentError for an interval, a selection or a room that no backfill can have.
 func (b *Backfill) Check() error {
 	switch {
-	case b.From.IsZero() || b.From.UnixMilli() <= 0:
+	case b.From.UnixMilli() <= 0: // the zero time too
 		return driver.Refuse("from", b.From.Format(time.RFC3339), "an instant after 1970")
 	case b.To.Before(b.From):
 		return driver.Refuse("to", b.To.Format(time.RFC3339), "not before from, "+b.From.Format(time.RFC3339))

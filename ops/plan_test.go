@@ -1,11 +1,13 @@
 package ops
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -109,7 +111,7 @@ func TestPlanByVerdict(t *testing.T) {
 		}
 	}
 	p, _ := r.plan(Backfill{From: utc(r.tick(7)), To: utc(r.tick(9))})
-	if got := r.verdicts(&p); got != "7 paused, 8 skipped, 9 lost" {
+	if got := r.verdicts(&p); got != "7 paused, 8 skipped, 9 lost" || !p.From.Equal(utc(r.tick(7))) || !p.To.Equal(utc(r.tick(9))) {
 		t.Errorf("an interval has its ends: %s", got)
 	}
 	if p.RoomMs != 2500 || *p.EstimateMs != 3*2500 || *p.MostMs != 3*2500 {
@@ -146,9 +148,11 @@ func TestPlanAfterABackfill(t *testing.T) {
 func (p *Plan) room() time.Duration { return time.Duration(p.RoomMs) * time.Millisecond }
 
 // Ticks before the lines of the journal are in the plan if an exception has their verdict, with a
-// warning; other ones are counted, and are in the plan of all ticks alone.
+// warning; other ones are counted, and are in the plan of all ticks alone. An instant there that only an earlier spec
+// names is no tick.
 func TestPlanBeforeTheJournal(t *testing.T) {
 	r := newPlanned()
+	r.Revisions = append(r.Revisions, series.RevisionUse{Revision: "q", Spec: "@every 5s", Zone: "UTC", Node: "n", First: r.opened - 1, Last: r.opened})
 	r.Lines = nil
 	r.Truncated = true
 	r.Exceptions = []series.Line{{Verdict: series.VerdictMissed, From: r.tick(1), To: r.tick(3), At: r.tick(3) + 10, Between: series.VerdictMissed, Reason: series.ReasonMisfire, Revision: "r"}}
@@ -164,6 +168,14 @@ func TestPlanBeforeTheJournal(t *testing.T) {
 	all, _ := r.plan(Backfill{Only: AllTicks})
 	if got := r.verdicts(&all); got != "1 not known, 2 missed, 3 missed, 4 not known, 5 ran, 6 missed" || len(all.Warnings) != 0 {
 		t.Errorf("the plan of all ticks has %s: %+v", got, all)
+	}
+	r.Exceptions[0] = series.Line{Verdict: series.VerdictSkipped, From: r.tick(1), To: r.tick(2), At: r.tick(2) + 10, Reason: series.ReasonOverlap, Revision: "r"}
+	if p, _ = r.plan(Backfill{}); r.verdicts(&p) != "2 skipped, 6 missed" || p.Unknown != 3 {
+		t.Errorf("with a skipped tick the plan has %s: %+v", r.verdicts(&p), p)
+	}
+	r.Exceptions = nil
+	if p, _ = r.plan(Backfill{}); r.verdicts(&p) != "6 missed" || p.Unknown != 4 {
+		t.Errorf("without exceptions the plan has %s: %+v", r.verdicts(&p), p)
 	}
 }
 
@@ -203,6 +215,7 @@ func TestPlanRoom(t *testing.T) {
 		"of the runs":          {"", true, 0, 2500, ""},
 		"named":                {"", true, 4500 * time.Millisecond, 4500, ""},
 		"of the timeout":       {"timeout:4s", false, 0, 4000, ""},
+		"named, not that":      {"timeout:4s", false, 3 * time.Second, 3000, ""},
 		"not known":            {"", false, 0, 1000, "so how long one takes is not known"},
 		"as long as the spec":  {"", true, 10 * time.Second, 10_000, "nothing would start"},
 		"beside a run":         {"", true, 7500 * time.Millisecond, 7500, "for the run of a tick, 2.5s, and the room, 7.5s"},
@@ -226,6 +239,18 @@ func TestPlanRoom(t *testing.T) {
 	}
 }
 
+// A job without a spec on record, or with one that this build cannot read, has a plan without ticks.
+func TestPlanWithoutASpec(t *testing.T) {
+	r := newPlanned()
+	r.spent(1, series.VerdictMissed, series.ReasonDeadline)
+	for _, revisions := range [][]series.RevisionUse{nil, {{Revision: "r", Spec: "@fortnightly", Zone: "UTC"}}} {
+		r.Revisions = revisions
+		if p, ok := r.plan(Backfill{}); !ok || p.Count != 0 || p.RoomMs != 1000 {
+			t.Errorf("%v: ok %v, %+v", revisions, ok, p)
+		}
+	}
+}
+
 // A plan judges a bounded number of ticks. Those that are not decided do not count.
 func TestPlanOfTooManyTicks(t *testing.T) {
 	r := newPlanned()
@@ -245,16 +270,24 @@ func TestPlanOfTooManyTicks(t *testing.T) {
 // An interval that ends before it begins, and other values that mean nothing, are refused with their names.
 func TestBackfillCheck(t *testing.T) {
 	at := utc(1_800_000_000_000)
-	for want, b := range map[string]Backfill{
-		"":      {From: at, To: at, Only: NotOK, Room: time.Second},
-		"from":  {To: at},
-		"to":    {From: at, To: at.Add(-time.Second)},
-		"only":  {From: at, To: at, Only: "good"},
-		"room":  {From: at, To: at, Room: time.Microsecond},
-		"usual": {From: at, To: at, Usual: MostRoom + 1},
+	for _, c := range []struct {
+		want string
+		Backfill
+	}{
+		{"", Backfill{From: at, To: at, Only: NotOK, Room: time.Second}},
+		{"", Backfill{From: utc(1), To: at, Room: MostRoom, Usual: MostRoom}},
+		{"from", Backfill{To: at}},
+		{"from", Backfill{From: utc(0), To: at}},
+		{"to", Backfill{From: at, To: at.Add(-time.Second)}},
+		{"only", Backfill{From: at, To: at, Only: "good"}},
+		{"room", Backfill{From: at, To: at, Room: time.Microsecond}},
+		{"room", Backfill{From: at, To: at, Room: -time.Second}},
+		{"room", Backfill{From: at, To: at, Room: MostRoom + time.Second}},
+		{"usual", Backfill{From: at, To: at, Usual: MostRoom + 1}},
+		{"usual", Backfill{From: at, To: at, Usual: -1}},
 	} {
-		if err := b.Check(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", want, err)
+		if bad, is := errors.AsType[*driver.ArgumentError](c.Check()); is != (c.want != "") || is && bad.Argument != c.want {
+			t.Errorf("%+v: %v", c.Backfill, bad)
 		}
 	}
 }
@@ -266,7 +299,7 @@ func TestViewOfABackfill(t *testing.T) {
 	if v := (&Snapshot{}).View(j, false).Backfill; v == nil || v.String() != "backfill: 3 left, and one for the tick of 2027-01-15T08:00:00Z" || !spec.Manual(v.Run.UnixMilli()) {
 		t.Errorf("the backfill is %v", v)
 	}
-	j.Series.Left, j.Series.Runs = 0, nil
+	j.Series.Left, j.Series.Runs = 0, []series.Run{{Number: 1_800_000_008_000, State: series.RunOpen}, {Number: 1_800_000_008_123, For: 1_800_000_000_000, State: series.RunDone}}
 	if v := j.Backfill(); v != nil {
 		t.Errorf("a job without a backfill has %v", v)
 	}
