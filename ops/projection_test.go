@@ -148,14 +148,16 @@ func TestOverdueAndUnknown(t *testing.T) {
 		p.Refresh(t.Context())
 		time.Sleep(16 * time.Second)
 		now := p.Refresh(t.Context())
-		if job := now.Job("report"); job.State != Overdue || !strings.Contains(job.Overdue[0].Cause, "no node lives: web-1 was last seen at") {
+		if job := now.Job("report"); job.State != Overdue || !strings.Contains(job.Overdue[0].Cause, "no node lives: web-1 was last seen at") || job.Overdue[0].Job != "report" ||
+			job.Overdue[0].Age() != time.Since(job.Overdue[0].Since) {
 			t.Errorf("%s %+v", job.State, job.Overdue)
 		}
 		s.silent.Store(true)
+		before := now
 		now = p.Refresh(t.Context())
 		st := now.Status()
-		if job := now.Job("report"); job.State != Unknown || len(now.Overdue()) > 0 || st.State != Unknown || now.Nodes.Alive() != 0 || job.Schedule == nil {
-			t.Errorf("%s %+v", job.State, st)
+		if job := now.Job("report"); job.State != Unknown || len(now.Overdue()) > 0 || st.State != Unknown || now.Nodes.Err() == nil || job.Schedule == nil || before.Job("report").State != Overdue {
+			t.Errorf("%s %+v, before %s", job.State, st, before.Job("report").State)
 		}
 		if !strings.HasPrefix(st.Sentence, "Not known: connection refused. The last answer is of 2000-01-01T") {
 			t.Error(st.Sentence)
@@ -186,8 +188,9 @@ func TestNothingKnown(t *testing.T) {
 		s.silent.Store(true)
 		for text, want := range map[string]string{"": "Not known: connection refused.", "no answer from db:1": "Not known: no answer from db:1."} {
 			p := New(Options{Store: s, Explain: func(error) string { return text }})
-			if st := p.Refresh(t.Context()).Status(); st.State != Unknown || st.Sentence != want {
-				t.Errorf("%+v", st)
+			now := p.Refresh(t.Context())
+			if st := now.Status(); st.State != Unknown || st.Sentence != want || !now.DownSince.Equal(time.Now()) {
+				t.Errorf("%+v, since %v", st, now.DownSince)
 			}
 		}
 	})
@@ -205,13 +208,15 @@ func TestSuspected(t *testing.T) {
 		if now := p.Refresh(t.Context()); !now.Suspects() || now.Job("report").State != OK {
 			t.Errorf("%+v", now.Job("report"))
 		}
-		time.Sleep(time.Second)
+		time.Sleep(SecondProbe - 1)
 		if now := p.Refresh(t.Context()); !now.Suspects() || now.Job("report").State != OK {
-			t.Error("it is believed a second later")
+			t.Error("it is believed too early")
 		}
-		time.Sleep(SecondProbe)
-		if now := p.Refresh(t.Context()); now.Suspects() || now.Job("report").State != Overdue {
-			t.Errorf("%+v", now.Job("report"))
+		time.Sleep(1)
+		for range 2 { // no tick is suspected again after it was believed
+			if now := p.Refresh(t.Context()); now.Suspects() || now.Job("report").State != Overdue {
+				t.Errorf("%+v", now.Job("report"))
+			}
 		}
 		s.decide(t, "report", series.OutcomeOK)
 		if now := p.Refresh(t.Context()); now.Job("report").State != OK {
@@ -331,6 +336,7 @@ func TestLostStays(t *testing.T) {
 		{[]Run{run(Failing, time.Second), run(Failing, time.Minute), run(OK, time.Hour)}, cut, Failing, "not ok since 07:59:00 (2 ticks)"},
 		{[]Run{run(Failing, time.Second), run(Skipped, time.Minute), run(Failing, 2*time.Minute), run(OK, time.Hour)}, whole, Failing, "not ok since 07:58:00 (2 ticks)"},
 		{[]Run{run(Failing, time.Second), run(Failing, time.Minute)}, whole, Failing, "not ok since 07:59:00 (2 ticks)"},
+		{[]Run{run(Failing, time.Second), run(Lost, time.Minute), run(Missed, 2*time.Minute), run(OK, time.Hour)}, whole, Failing, "not ok since 07:58:00 (3 ticks)"},
 		{[]Run{run(Failing, time.Second), run(Failing, time.Minute)}, cut, Failing, "not ok since 07:59:00 at least (2 ticks or more)"},
 		{[]Run{ordered("replaced", 1), ordered("cancelled", 2)}, whole, OK, ""},
 		{[]Run{ordered("replaced", 1), run(Failing, time.Second), run(Failing, time.Minute)}, whole, Failing, "not ok since 07:59:00 (2 ticks)"},

@@ -41,6 +41,11 @@ func TestRuns(t *testing.T) {
 		"left":             {[]series.Line{ran(0, 1)}, []series.Run{over}, Waiting, false},
 		"taken over, ok":   {[]series.Line{ran(0, 1), ran(0, 2), ended(0, series.OutcomeOK)}, nil, OK, false},
 		"given back":       {[]series.Line{ran(0, 1), ended(0, series.OutcomeInterrupted)}, []series.Run{given}, Waiting, false},
+		"given back twice": {[]series.Line{ran(0, 1), ended(0, series.OutcomeInterrupted), ran(0, 2)}, []series.Run{open}, Running, true},
+		"not taken again":  {[]series.Line{ran(0, 1), ended(0, series.OutcomeInterrupted)}, nil, Failing, false},
+		"never started":    {[]series.Line{ran(0, 1), ended(0, series.OutcomeUnstarted)}, nil, Waiting, false},
+		"a change after":   {[]series.Line{ran(0, 1), ended(0, series.OutcomeOK), {Verdict: series.VerdictControl, At: t0 + 200, From: t0, To: t0}}, nil, OK, false},
+		"opened at it":     {[]series.Line{ran(0, 1), ended(0, series.OutcomeOK), {Verdict: series.VerdictOpened, At: t0 + 200, From: t0, To: t0}}, nil, OK, false},
 		"lost":             {[]series.Line{ran(0, 1), {Verdict: series.VerdictLost, At: t0 + 9, From: t0, To: t0}}, nil, Lost, false},
 		"skipped":          {[]series.Line{other(0, series.VerdictSkipped)}, nil, Skipped, false},
 		"missed":           {[]series.Line{other(0, series.VerdictMissed)}, nil, Missed, false},
@@ -214,10 +219,13 @@ func TestListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := &Job{Name: "a", Schedule: schedule, Runs: []Run{{Tick: InstantOf(at(20)), State: Waiting, Node: "n"}, {Tick: InstantOf(at(10)), State: OK}}}
-	j.Overdue = []OverdueTick{{Cause: "no node lives", Overdue: verify.Overdue{Tick: at(30), Last: at(50), Ticks: 3}}, {Overdue: verify.Overdue{Tick: at(20), Ticks: 1, State: "open"}}}
+	j.Overdue = []OverdueTick{{Cause: "no node lives", Overdue: verify.Overdue{Tick: at(30), Last: at(50), Ticks: 3, Since: at(41)}}, {Overdue: verify.Overdue{Tick: at(20), Ticks: 1, State: "open"}}}
 	runs := j.Listed()
-	if len(runs) != 3 || runs[0].Tick != InstantOf(at(50)) || runs[1].Tick != InstantOf(at(20)) || runs[1].State != Overdue || runs[1].Node != "n" || j.Runs[0].State != Waiting {
+	if len(runs) != 3 || runs[0].Tick != InstantOf(at(50)) || runs[0].Job != "a" || runs[0].Reason != "no node lives" || runs[0].Recorded != InstantOf(at(41)) || runs[1].Tick != InstantOf(at(20)) || runs[1].State != Overdue || runs[1].Node != "n" || j.Runs[0].State != Waiting {
 		t.Fatalf("%+v", runs)
+	}
+	if one := j.overdue(&OverdueTick{Overdue: verify.Overdue{Tick: at(60), Ticks: 1}}); one.Tick != InstantOf(at(60)) || one.Between != "" {
+		t.Errorf("a single tick is the range %+v", one)
 	}
 	if n, few := j.CountIn(&runs[0], at(0), 100), j.CountIn(&runs[0], at(0), 2); n != 3 || few != 2 {
 		t.Errorf("the range of the overdue ticks has %d, counted up to two %d", n, few)
@@ -326,11 +334,26 @@ func TestNeverRan(t *testing.T) {
 	}
 }
 
-// A gap in the audit of a namespace is named. Between the records of one job the numbers of the others are missing.
+type partitions int
+
+func (n partitions) Partitions() int { return int(n) }
+
+func (partitions) Partition(string) int { return 0 }
+
+// A gap in the audit of a namespace is named. Between the records of one job the numbers of the others are missing, and
+// between the newest ones of several partitions too.
 func TestAuditGaps(t *testing.T) {
-	records := []series.AuditRecord{{Number: 4}, {Number: 2}, {Number: 1}}
+	records := []series.AuditRecord{{Number: 1}, {Number: 2}, {Number: 4}}
 	if all, one := AuditGaps(nil, "", records), AuditGaps(nil, "report", records); all == "" || one != "" {
 		t.Errorf("%q, and of one job %q", all, one)
+	}
+	if none := AuditGaps(nil, "", records[:2]); none != "" {
+		t.Errorf("without a gap: %q", none)
+	}
+	for n, gap := range map[partitions]bool{1: true, 2: false} {
+		if text := AuditGaps(n, "", records); (text != "") != gap {
+			t.Errorf("of %d partitions: %q", n, text)
+		}
 	}
 }
 
@@ -343,6 +366,9 @@ func TestLostState(t *testing.T) {
 		r, _ := Judge(j, &series.Series{Key: "job", Now: 1_800_000_000_000}, verify.Options{}, NewNodeList(series.MemberList{}, nil))
 		if n := len(r.Faults); r.Job != "job" || n == 0 || r.Faults[n-1] != "it is listed among the jobs, and has no state: the store lost it, or it was deleted" {
 			t.Errorf("%s: %+v", name, r)
+		}
+		if job := newJob("shop", j, series.Series{Key: "job", Now: 1_800_000_000_000}, &NodeList{}, nil); job.State != Unknown || job.Fault != r.Faults[0] {
+			t.Errorf("%s: the job is %s: %s", name, job.State, job.Fault)
 		}
 	}
 }

@@ -191,6 +191,12 @@ func TestHungRun(t *testing.T) {
 func TestUnlistedRun(t *testing.T) {
 	s := &series.Series{Key: "report", Now: 100_000, Runs: []series.Run{{Number: 5000, State: series.RunOpen, Owner: "web-1/a.b", Fence: 7, Attempt: 1, Granted: 5100, Until: 101_000}}}
 	runs := Runs("shop", &series.Journal{Lines: []series.Line{{At: 99_000, Verdict: series.VerdictSkipped, From: 5000, To: 99_000, Between: series.VerdictSkipped, Blocker: 5000}}}, s)
+	job := newJob("shop", series.Journal{Key: "report"}, *s, &NodeList{}, nil)
+	over := *s
+	over.Now, over.Runs = 101_000, slices.Clone(s.Runs)
+	if later := job.at(over, &NodeList{}); later.Runs[0].State != Waiting || !job.Runs[0].Alive() {
+		t.Errorf("later the run is %s, and in the job as it was before %+v", later.Runs[0].State, job.Runs[0])
+	}
 	if len(runs) != 2 || !runs[1].Alive() || int64(runs[1].Granted) != 5100 || runs[0].Blocker != runs[1].Tick || !strings.HasSuffix(runs[1].ID, "report@1970-01-01T00:00:05.000Z") {
 		t.Errorf("%+v", runs)
 	}
