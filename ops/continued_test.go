@@ -70,7 +70,7 @@ func (s *linedStore) Journal(ctx context.Context, key string, n int) (series.Jou
 // Of a job that was read before, a refresh reads its last lines alone. While they cannot be read the job is shown as it was.
 func TestLastLinesAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &linedStore{flakyStore: opened(t, "report")}
+		s := &linedStore{flakyStore: opened(t, "report", "other")}
 		p := newProjection(s)
 		for i := range 30 {
 			time.Sleep(5 * time.Second)
