@@ -89,3 +89,87 @@ func TestChangesWithoutAnAnswer(t *testing.T) {
 		t.Errorf("a resume needs no journal, and is answered %+v", a)
 	}
 }
+
+// A node that opened a job last and died does not hide another one that has decided a tick of the job since: a run that is requested
+// starts there. A node that only lives does not have the job.
+func TestRunOnAnotherNode(t *testing.T) {
+	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
+	s := memlock.New(memlock.Options{Now: func() time.Time { return now }})
+	s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "dead", Revision: "r", Spec: "@every 1s", Zone: "UTC"}})
+	if _, err := s.Beat(t.Context(), series.Beat{Node: "live", TTL: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	send := func(op string) ops.Change {
+		old := s.ReadSeries(t.Context(), []string{"report"})[0]
+		return ops.NewController(s).Make(t.Context(), &old, ops.Request{Control: series.Control{Key: "report", Action: series.ActionRun, Op: op, Who: "ann", Reason: "by hand", Until: old.Now + 60_000}})
+	}
+	if a := send("before"); a.Refusal != ops.RefusedNoNode || a.Text != "no live node has report: nothing was done, see cronce status nodes" {
+		t.Errorf("%+v", a)
+	}
+	tick := now.UnixMilli() + 1000
+	q := series.Claim{Key: "report", Owner: "live/0123456789abcdef0123", Number: tick, After: now.UnixMilli(), TTL: time.Minute, Deadline: time.Hour, Attempts: 1, Latest: tick + 60_000, Revision: "r", Overlap: series.OverlapAllow}
+	now = now.Add(time.Second)
+	if a := s.Claim(t.Context(), []series.Claim{q})[0]; a.Kind != series.KindGranted {
+		t.Fatalf("%+v", a)
+	}
+	if a := send("after"); a.Refusal != series.RefusedAlive {
+		t.Errorf("%+v", a)
+	}
+}
+
+// A skip names a tick of the spec in force, or none for the next one. A skip of a job whose spec has no further tick, and one that is
+// taken back where none is, does nothing.
+func TestSkip(t *testing.T) {
+	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		spec    string
+		tick    time.Duration // after now; 0: the next one
+		back    bool
+		outcome ops.Outcome
+		text    string
+		skips   time.Duration // after now; 0: none
+	}{
+		"the next one":         {"@hourly", 0, false, ops.ChangeMade, "", time.Hour},
+		"a later one":          {"@hourly", 3 * time.Hour, false, ops.ChangeMade, "", 3 * time.Hour},
+		"no tick":              {"@hourly", 90 * time.Minute, false, ops.ChangeRefused, "report@2027-01-15T09:30:00Z is no tick of the spec in force: nothing was done", 0},
+		"no further one":       {"0 0 12 25 11 ? 2026", 0, false, ops.ChangeRefused, "report has no further tick, or no spec on record: nothing was done", 0},
+		"a spec not known":     {"@fortnightly", time.Hour, false, ops.ChangeRefused, "report@2027-01-15T09:00:00Z is no tick of the spec in force: nothing was done", 0},
+		"nothing to take back": {"@hourly", 0, true, ops.ChangeStands, "no tick of report is to be skipped", 0},
+	} {
+		s := memlock.New(memlock.Options{Now: func() time.Time { return now }})
+		s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: c.spec, Zone: "UTC"}})
+		old := s.ReadSeries(t.Context(), []string{"report"})[0]
+		r := ops.Request{Back: c.back, Control: series.Control{Key: "report", Action: series.ActionSkip, Op: "op", Who: "ann", Reason: "by hand", Seen: series.AnySeen}}
+		if c.tick != 0 {
+			r.Number = now.Add(c.tick).UnixMilli()
+		}
+		a := ops.NewController(s).Make(t.Context(), &old, r)
+		skips := int64(0)
+		if c.skips != 0 {
+			skips = now.Add(c.skips).UnixMilli()
+		}
+		if a.Outcome != c.outcome || a.Text != c.text || a.Series.Key != "report" || s.ReadSeries(t.Context(), []string{"report"})[0].Skip != skips {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+}
+
+// A pause in an outage names the latest tick that no node has decided, with its spec, so that the ticks before the pause are missed.
+func TestPauseInAnOutage(t *testing.T) {
+	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
+	s := memlock.New(memlock.Options{Now: func() time.Time { return now }})
+	s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@every 10s", Zone: "UTC"}})
+	for _, c := range []struct {
+		later, due time.Duration
+	}{{5 * time.Second, 0}, {25 * time.Second, 20 * time.Second}} {
+		now = time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).Add(c.later)
+		old := s.ReadSeries(t.Context(), []string{"report"})[0]
+		a := ops.NewController(s).Make(t.Context(), &old, ops.Request{Replace: true, Control: series.Control{Key: "report", Action: series.ActionPause, Op: c.later.String(), Who: "ann", Reason: "by hand", Seen: series.AnySeen}})
+		if want := now.Add(c.due - c.later).UnixMilli(); a.Outcome != ops.ChangeMade || c.due == 0 && a.Request.Due != 0 || c.due != 0 && (a.Request.Due != want || a.Request.Revision != "r") {
+			t.Errorf("after %v: %+v", c.later, a)
+		}
+		if r := s.Control(t.Context(), series.Control{Key: "report", Action: series.ActionResume, Op: "resume " + c.later.String(), Who: "ann", Seen: series.AnySeen}); !r.Made {
+			t.Fatalf("%+v", r)
+		}
+	}
+}

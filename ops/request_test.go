@@ -107,11 +107,8 @@ func TestPauseOfAUsedOperation(t *testing.T) {
 	if first.Outcome != ops.ChangeMade || first.Change != 1 || end == 0 {
 		t.Fatalf("%+v", first)
 	}
-	for _, late := range []bool{false, true} {
-		s.late = late
-		if a := send(series.ActionPause, "op", 5); a.Outcome != ops.ChangeMade || a.Change != 1 || a.Request.Until != end {
-			t.Errorf("late %v: %+v", late, a)
-		}
+	if a := send(series.ActionPause, "op", 5); a.Outcome != ops.ChangeMade || a.Change != 1 || a.Request.Until != end {
+		t.Errorf("%+v", a)
 	}
 	if a := send(series.ActionPause, "other", -9); a.Outcome != ops.ChangeStands {
 		t.Errorf("another operation with an earlier end: %+v", a)
@@ -124,12 +121,16 @@ func TestPauseOfAUsedOperation(t *testing.T) {
 			continue
 		}
 		before := s.ReadSeries(t.Context(), []string{"report"})[0].Change
+		s.late = i == 0
 		a := send(series.ActionPause, "op", 5)
+		if !strings.HasPrefix(a.Text, "report: the operation op was done before, as change 1; since then ") || !strings.HasSuffix(a.Text, "Z: by hand") {
+			t.Errorf("after %d changes: %s", i+1, a.Text)
+		}
 		if a.Outcome != ops.ChangeDated || a.Change != 1 || a.Refusal != "" || a.Request.Until != end || a.Series.Change != before || s.ReadSeries(t.Context(), []string{"report"})[0].Change != before {
 			t.Errorf("after %d changes: %+v", i+1, a)
 		}
 	}
-	if a := send(series.ActionResume, "op", 0); a.Refusal != series.RefusedOp {
+	if a := send(series.ActionResume, "op", 0); a.Refusal != series.RefusedOp || a.Text != "the operation op was used for another change of report: nothing was done" {
 		t.Errorf("the operation of a pause is a resume: %+v", a)
 	}
 }
@@ -196,16 +197,23 @@ func TestOverlapOfARun(t *testing.T) {
 	}
 }
 
+// A store may refuse a user.
+var errDenied = errors.New("denied")
+
+func (s *deaf) Refuses(err error) bool { return err == errDenied }
+
 // A refusal answers a request only if no earlier copy of it may have been made.
 func TestRefusedAfterALostReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for lost, want := range []ops.Outcome{ops.ChangeFailed, ops.ChangeDoubt, ops.ChangeDoubt} {
-			s := &deaf{Store: memlock.New(memlock.Options{Now: time.Now}), lose: lost, then: driver.ErrUnsupported}
-			s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
-			old := s.ReadSeries(t.Context(), []string{"report"})[0]
-			r := ops.Request{Control: series.Control{Key: "report", Action: series.ActionPause, Op: "op", Who: "ann", Reason: "by hand"}}
-			if a := ops.NewController(s).Make(t.Context(), &old, r); a.Outcome != want || !errors.Is(a.Err, driver.ErrUnsupported) {
-				t.Errorf("%d lost: %s %v", lost, a.Outcome, a.Err)
+		for _, then := range []error{driver.ErrUnsupported, errDenied, driver.Refuse("key", "x", "y")} {
+			for lost, want := range []ops.Outcome{ops.ChangeFailed, ops.ChangeDoubt, ops.ChangeDoubt} {
+				s := &deaf{Store: memlock.New(memlock.Options{Now: time.Now}), lose: lost, then: then}
+				s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+				old := s.ReadSeries(t.Context(), []string{"report"})[0]
+				r := ops.Request{Control: series.Control{Key: "report", Action: series.ActionPause, Op: "op", Who: "ann", Reason: "by hand"}}
+				if a := ops.NewController(s).Make(t.Context(), &old, r); a.Outcome != want || a.Err != then || (a.Text == "whether the pause of report was done is not known") != (want == ops.ChangeDoubt) {
+					t.Errorf("%d lost: %s %v: %s", lost, a.Outcome, a.Err, a.Text)
+				}
 			}
 		}
 	})

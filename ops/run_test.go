@@ -362,12 +362,13 @@ func TestLostState(t *testing.T) {
 	for name, j := range map[string]series.Journal{
 		"without a journal": {Key: "job"},
 		"with a journal":    {Key: "job", Revisions: []series.RevisionUse{{Revision: "r", Spec: "@hourly", Zone: "UTC"}}},
+		"with its opening":  {Key: "job", Revisions: []series.RevisionUse{{Revision: "r", Spec: "@hourly", Zone: "UTC", First: 1_799_990_000_000, Last: 1_799_990_000_000}}, Lines: []series.Line{{Verdict: series.VerdictOpened, At: 1_799_990_000_000, From: 1_799_990_000_000, To: 1_799_990_000_000}}},
 	} {
-		r, _ := Judge(j, &series.Series{Key: "job", Now: 1_800_000_000_000}, verify.Options{}, NewNodeList(series.MemberList{}, nil))
-		if n := len(r.Faults); r.Job != "job" || n == 0 || r.Faults[n-1] != "it is listed among the jobs, and has no state: the store lost it, or it was deleted" {
+		r, late := Judge(j, &series.Series{Key: "job", Now: 1_800_000_000_000}, verify.Options{}, NewNodeList(series.MemberList{}, nil))
+		if n := len(r.Faults); (len(late) > 0) != (len(j.Lines) > 0) || r.Job != "job" || n == 0 || r.Faults[n-1] != "it is listed among the jobs, and has no state: the store lost it, or it was deleted" {
 			t.Errorf("%s: %+v", name, r)
 		}
-		if job := newJob("shop", j, series.Series{Key: "job", Now: 1_800_000_000_000}, &NodeList{}, nil); job.State != Unknown || job.Fault != r.Faults[0] {
+		if job := newJob("shop", j, series.Series{Key: "job", Now: 1_800_000_000_000}, &NodeList{}, nil); (job.State == Unknown) == (len(late) > 0) || job.Fault != r.Faults[0] {
 			t.Errorf("%s: the job is %s: %s", name, job.State, job.Fault)
 		}
 	}

@@ -256,12 +256,21 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// A store grants a tick up to 20 ms early, but the text of a stuck job has no run that is older than its tick.
-func TestStuckRunIsNotOlderThanItsTick(t *testing.T) {
+// A blocked job names its run or its latest success, and the next step. A store grants a tick up to 20 ms early, but the text of a stuck job has
+// no run that is older than its tick.
+func TestNeedOfABlockedJob(t *testing.T) {
 	tick := time.Date(2026, 1, 5, 3, 0, 0, 0, time.UTC)
 	s := Stall{Stuck: &Run{Tick: InstantOf(tick), Granted: InstantOf(tick.Add(-2 * time.Millisecond)), Node: "web-1"}}
-	want := "The run of 03:00:00 is alive since 03:00:00 (1 min 0 s) on web-1, and ticks are skipped behind it"
-	if n := s.Need("report", tick.Add(time.Minute)); n.Text != want {
-		t.Errorf("%q, want %q", n.Text, want)
+	want := Need{State: Stuck, Job: "report", Tick: tick, Next: "cronce runs report --alive",
+		Text: "The run of 03:00:00 is alive since 03:00:00 (1 min 0 s) on web-1, and ticks are skipped behind it"}
+	if n := s.Need("report", tick.Add(time.Minute)); n != want {
+		t.Errorf("%+v, want %+v", n, want)
+	}
+	want = Need{State: Starved, Job: "report", Next: "cronce runs report", Text: "No tick has ended ok since 03:00:00 (10 min 0 s ago)"}
+	if n := (&Stall{Starved: tick}).Need("report", tick.Add(10*time.Minute)); n != want {
+		t.Errorf("%+v, want %+v", n, want)
+	}
+	if n := new(Stall).Need("report", tick); n != (Need{}) {
+		t.Errorf("a job that is not blocked needs %+v", n)
 	}
 }

@@ -87,6 +87,21 @@ func TestTallyOfAJob(t *testing.T) {
 	}
 }
 
+// The first tick after an instant is that of the spec, also before the instant of the snapshot.
+func TestNextTick(t *testing.T) {
+	end := time.Date(2026, 11, 26, 23, 2, 0, 0, time.UTC)
+	records := series.Journal{Revisions: []series.RevisionUse{{Revision: "r", Spec: "@every 1m", Zone: "UTC"}}}
+	j := newJob("shop", records, series.Series{Key: "a", Now: end.UnixMilli(), Mark: end.UnixMilli()}, &NodeList{}, nil)
+	for after, want := range map[time.Duration]time.Duration{-time.Hour: -59 * time.Minute, -1: 0, 0: time.Minute, time.Minute - 1: time.Minute, time.Minute: 2 * time.Minute, 90 * time.Second: 2 * time.Minute} {
+		if got := j.Next(end.Add(after)); !got.Equal(end.Add(want)) {
+			t.Errorf("after %v: %v, want %v", after, got, end.Add(want))
+		}
+	}
+	if got := (&Job{}).Next(end); !got.IsZero() {
+		t.Errorf("without a spec: %v", got)
+	}
+}
+
 // A job is read again when the time alone may change it: at the end of its pause, when it starves, and when a lost or missed
 // tick is mended. With a run that is not settled that is at once.
 func TestJobThatTheTimeChanges(t *testing.T) {
