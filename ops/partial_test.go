@@ -103,6 +103,11 @@ func TestRunOnAnotherNode(t *testing.T) {
 		old := s.ReadSeries(t.Context(), []string{"report"})[0]
 		return ops.NewController(s).Make(t.Context(), &old, ops.Request{Control: series.Control{Key: "report", Action: series.ActionRun, Op: op, Who: "ann", Reason: "by hand", Until: old.Now + 60_000}})
 	}
+	old := s.ReadSeries(t.Context(), []string{"report"})[0]
+	dry := ops.Request{Dry: true, Control: series.Control{Key: "report", Action: series.ActionRun, Op: "dry", Who: "ann", Reason: "by hand", Until: old.Now + 60_000}}
+	if a := ops.NewController(struct{ ops.ControlStore }{s}).Make(t.Context(), &old, dry); a.Outcome != ops.ChangeStands {
+		t.Errorf("a store that has no list of nodes: %+v", a)
+	}
 	if a := send("before"); a.Refusal != ops.RefusedNoNode || a.Text != "no live node has report: nothing was done, see cronce status nodes" {
 		t.Errorf("%+v", a)
 	}

@@ -3,6 +3,7 @@ package ops
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
+	"github.com/cronce/cronce/scheduler/verify"
 )
 
 // planned is the record of a job whose ticks, ten seconds apart, have one verdict each. Its journal begins
@@ -289,6 +291,32 @@ func TestBackfillCheck(t *testing.T) {
 		if bad, is := errors.AsType[*driver.ArgumentError](c.Check()); is != (c.want != "") || is && bad.Argument != c.want {
 			t.Errorf("%+v: %v", c.Backfill, bad)
 		}
+	}
+}
+
+// A plan in words has its time, its verdicts, and what was left out.
+func TestPlanInWords(t *testing.T) {
+	p := Plan{From: utc(1_800_000_000_000), To: utc(1_800_000_060_000), Only: NeverRan, Count: 3, Complete: true, Warnings: []string{"w"},
+		Ticks: []PlannedTick{{Verdict: verify.TickMissed}, {Verdict: verify.TickLost}, {Verdict: verify.TickMissed}}}
+	if got := p.Counts(); !slices.Equal(got, []VerdictCount{{"missed", 2}, {"lost", 1}}) {
+		t.Errorf("%v", got)
+	}
+	if got := p.Text("job"); got != "3 ticks of job would be repeated, one after another" {
+		t.Error(got)
+	}
+	for most, want := range map[int64]string{30_000: "in about 30 s of work", 60_000: "in about 30 s to 1 min 0 s of work"} {
+		if p.EstimateMs, p.MostMs = new(int64(30_000)), &most; p.Text("job") != "3 ticks of job would be repeated, one after another, "+want {
+			t.Error(p.Text("job"))
+		}
+	}
+	const nothing = "no tick of job from 2027-01-15T08:00:00Z to 2027-01-15T08:01:00Z is to be repeated (never-ran)"
+	if notes := p.Notes(); !slices.Equal(notes, []string{"w"}) || p.nothing("job") != nothing {
+		t.Errorf("%q; %s", notes, p.nothing("job"))
+	}
+	p.Done, p.Unknown, p.Complete, p.Begins = 2, 1, false, utc(1_800_000_000_000)
+	want := []string{"w", "2 ticks left out: an earlier backfill did that work", "the verdicts of 1 tick are not known any more", "the journal has each verdict after 2027-01-15T08:00:00Z, and of earlier ones those that went wrong"}
+	if notes := p.Notes(); !slices.Equal(notes, want) || p.nothing("job") != nothing+", an earlier backfill did the work of 2, and the verdicts of 1 are not known any more" {
+		t.Errorf("%q; %s", notes, p.nothing("job"))
 	}
 }
 

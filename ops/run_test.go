@@ -277,7 +277,8 @@ func TestJitterOfARun(t *testing.T) {
 		t.Fatalf("the jitter is %d ms", delay)
 	}
 	for late, want := range map[int64]int64{delay + 7: delay, delay: delay, delay - earlyGrant: delay - earlyGrant, delay - earlyGrant - 1: -1} {
-		j := series.Journal{Revisions: []series.RevisionUse{use}, Lines: []series.Line{{Verdict: series.VerdictRan, At: tick + late, From: tick - 1, To: tick, Attempt: 1, Revision: "r"}}}
+		other := series.RevisionUse{Revision: "q", Spec: "@every 1s", Zone: "UTC", Policies: "jitter:1s", Node: "m"}
+		j := series.Journal{Revisions: []series.RevisionUse{use, other}, Lines: []series.Line{{Verdict: series.VerdictRan, At: tick + late, From: tick - 1, To: tick, Attempt: 1, Revision: "r"}}}
 		got := int64(-1)
 		if r := Runs("shop", &j, &series.Series{Key: "job"})[0]; r.JitterMs != nil {
 			got = *r.JitterMs
@@ -299,14 +300,19 @@ func TestDelayed(t *testing.T) {
 	due := policies.DueAt("job", tick, tick+time.Hour.Milliseconds())
 	for name, c := range map[string]struct {
 		now, mark int64
+		state     State
+		paused    bool
 		want      bool
 	}{
-		"it waits":      {due - 1, tick - 1, true},
-		"it is due":     {due, tick - 1, false},
-		"it is decided": {due - 1, tick, false},
+		"it waits":          {due - 1, tick - 1, OK, false, true},
+		"it is due":         {due, tick - 1, OK, false, false},
+		"it is decided":     {due - 1, tick, OK, false, false},
+		"the job is paused": {due - 1, tick - 1, Overdue, true, false},
+		"it is retired":     {due - 1, tick - 1, Retired, false, false},
+		"it is not known":   {due - 1, tick - 1, Unknown, false, false},
 	} {
-		j := &Job{Name: "job", Schedule: schedule, Policies: policies, State: OK, Series: series.Series{Now: c.now, Mark: c.mark}}
-		if r := j.delayed(); (r != nil) != c.want || r != nil && (r.State != Waiting || int64(r.Tick) != tick) {
+		j := &Job{Name: "job", Schedule: schedule, Policies: policies, State: c.state, Series: series.Series{Now: c.now, Mark: c.mark, Paused: c.paused}}
+		if r := j.delayed(); (r != nil) != c.want || r != nil && (r.State != Waiting || int64(r.Tick) != tick || r.Job != "job" || int64(r.Recorded) != tick) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

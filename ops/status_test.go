@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/policy"
+	"github.com/cronce/cronce/scheduler/verify"
 )
 
 // The sentence counts the jobs that are not retired, and the problems that no operator has requested.
@@ -83,5 +84,99 @@ func TestLostStays(t *testing.T) {
 		if j := (&Job{Runs: []Run{run(state, 1)}, Policies: policy.Record{Crontab: true}}); j.word() != want {
 			t.Errorf("of crontab commands, and %s: %s", state, j.word())
 		}
+	}
+}
+
+// The need of each state names the tick, the next step, and the cause that it shares with those of other jobs. One that cannot be
+// read now says as of when it is.
+func TestNeeds(t *testing.T) {
+	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
+	tick := now.Add(-time.Minute)
+	late := verify.Overdue{Tick: tick, Last: tick, Ticks: 1, Since: tick.Add(20 * time.Second)}
+	several := late
+	several.Ticks, several.Last = 3, now
+	bad := func(state State, outcome, text, reason string) []Run {
+		return []Run{{Tick: InstantOf(tick), Recorded: InstantOf(tick), State: state, Outcome: outcome, Error: text, Reason: reason, Node: "a"}}
+	}
+	silent := series.Series{Now: now.Add(-time.Minute).UnixMilli(), Err: errSilent}
+	whole := series.Journal{Lines: []series.Line{{Verdict: series.VerdictOpened}}}
+	const why = "cronce why j 2027-01-15T07:59:00Z"
+	for _, c := range []struct {
+		job  Job
+		want Need
+	}{
+		{Job{State: Unknown, Fault: "its journal is gone", Series: silent}, Need{Text: "Not known: its journal is gone", Next: "cronce verify --job j", cause: "its journal is gone"}},
+		{Job{State: Overdue, Overdue: []OverdueTick{{"j", late, 40_000, "no node lives"}}},
+			Need{Tick: tick, Text: "The tick of 07:59:00 was due and has no verdict; its time was over 40 s ago: no node lives", Next: "cronce status overdue --job j", cause: "no node lives"}},
+		{Job{State: Overdue, Overdue: []OverdueTick{{"j", several, 40_000, "no node lives"}}, Series: silent},
+			Need{Tick: tick, Text: "3 ticks since 07:59:00 were due and have no verdict; the time of the first was over 40 s ago: no node lives (as of 07:59:00: the job cannot be read now)",
+				Next: "cronce status overdue --job j", cause: "no node lives"}},
+		{Job{State: Failing, Runs: bad(Failing, "failed", "no disk", "")}, Need{Tick: tick, Text: "The tick of 07:59:00 ended as failed on a: no disk", Next: why, cause: "failedno disk"}},
+		{Job{State: Failing, Runs: bad(Failing, "timeout", "", "")}, Need{Tick: tick, Text: "The tick of 07:59:00 ended as timeout on a", Next: why, cause: "timeout"}},
+		{Job{State: Missed, Runs: bad(Missed, "", "", "deadline")}, Need{Tick: tick, Text: "The tick of 07:59:00 was missed (deadline)", Next: why, cause: "deadline"}},
+		{Job{State: Paused, Series: series.Series{Pause: series.Pause{Who: "ann", Since: tick.UnixMilli(), Until: now.Add(24 * time.Hour).UnixMilli(), Reason: "night"}}},
+			Need{Text: "Paused by ann since 07:59:00: night; nothing starts until 2027-01-16 08:00:00", Next: "cronce resume j", cause: "ann\x00night"}},
+		{Job{State: Paused}, Need{Text: "Paused; nothing starts until it is resumed", Next: "cronce resume j", cause: "\x00"}},
+	} {
+		c.job.Name, c.want.Job, c.want.State = "j", "j", c.job.State
+		c.job.Journal = whole
+		if got, ok := c.job.need(now); !ok || got != c.want {
+			t.Errorf("%+v\nwant %+v", got, c.want)
+		}
+	}
+}
+
+// The worst problem is first, and with no live node that is named before the jobs, unless no job needs one.
+func TestWorstNeedIsFirst(t *testing.T) {
+	now := utc(1_800_000_000_000)
+	job := func(name string, state State) *Job {
+		return &Job{Name: name, State: state, Fault: "x", Overdue: []OverdueTick{{}}, Runs: []Run{{State: state}}}
+	}
+	left := series.Member{Node: "n", Left: now.UnixMilli() - 1}
+	for _, c := range []struct {
+		members []series.Member
+		jobs    []*Job
+		want    string
+	}{
+		{[]series.Member{{Node: "n", Until: now.UnixMilli() + 1}}, []*Job{job("a", Paused), job("b", Failing), job("c", Overdue), job("d", OK), job("e", Unknown)}, "e c b a"},
+		{nil, []*Job{job("a", OK), job("b", Unknown)}, "b No node lives: nothing starts."},
+		{[]series.Member{left}, []*Job{job("a", OK)}, "No node lives, nothing starts: n left at 2027-01-15T07:59:59Z (drained)."},
+		{nil, []*Job{job("a", Paused), job("b", Retired)}, "a"},
+	} {
+		s := &Snapshot{AsOf: now, Nodes: NewNodeList(series.MemberList{Now: now.UnixMilli(), Members: c.members}, nil), Jobs: c.jobs}
+		var got []string
+		for _, n := range s.needs() {
+			if n.Job == "" {
+				n.Job = n.Text
+			}
+			got = append(got, n.Job)
+		}
+		if text := strings.Join(got, " "); text != c.want {
+			t.Errorf("%s, want %s", text, c.want)
+		}
+	}
+}
+
+// An overdue tick says how it stands. Several are one line.
+func TestOverdueInWords(t *testing.T) {
+	tick := utc(1_800_000_000_000)
+	for state, want := range map[string]string{
+		"undecided":   "was due and has no verdict",
+		"open":        "was granted to a with fence 7, its lease is over, and no node has settled it or taken it over",
+		"waiting":     "waits, and no run is alive that it waits for",
+		"unstarted":   "was granted to a and never started, and no node has taken it",
+		"interrupted": "was given back by a, and no node has taken it",
+	} {
+		l := OverdueTick{Job: "j", AgeMs: 61_400, Cause: "no node lives", Overdue: verify.Overdue{Tick: tick, Ticks: 1, State: state, Node: "a", Fence: 7}}
+		if got := l.String(); got != "j: OVERDUE 2027-01-15T08:00:00.000Z "+want+"; its time was over 1m1s ago; no node lives" {
+			t.Errorf("%s: %s", state, got)
+		}
+	}
+	l := OverdueTick{Job: "j", Overdue: verify.Overdue{Tick: tick, Last: tick.Add(time.Minute), Ticks: 3}}
+	if got := l.String(); !strings.HasPrefix(got, "j: OVERDUE 2027-01-15T08:00:00.000Z, and 2 more up to 2027-01-15T08:01:00.000Z, was due") {
+		t.Error(got)
+	}
+	if l = (OverdueTick{Overdue: verify.Overdue{Tick: tick.Add(417 * time.Millisecond), State: "waiting"}}); l.Stands() != "waits, and no node has started or settled it" {
+		t.Errorf("a manual run %s", l.Stands())
 	}
 }
