@@ -221,7 +221,7 @@ func TestListed(t *testing.T) {
 	j := &Job{Name: "a", Schedule: schedule, Runs: []Run{{Tick: InstantOf(at(20)), State: Waiting, Node: "n"}, {Tick: InstantOf(at(10)), State: OK}}}
 	j.Overdue = []OverdueTick{{Cause: "no node lives", Overdue: verify.Overdue{Tick: at(30), Last: at(50), Ticks: 3, Since: at(41)}}, {Overdue: verify.Overdue{Tick: at(20), Ticks: 1, State: "open"}}}
 	runs := j.Listed()
-	if len(runs) != 3 || runs[0].Tick != InstantOf(at(50)) || runs[0].Job != "a" || runs[0].Reason != "no node lives" || runs[0].Recorded != InstantOf(at(41)) || runs[1].Tick != InstantOf(at(20)) || runs[1].State != Overdue || runs[1].Node != "n" || j.Runs[0].State != Waiting {
+	if len(runs) != 3 || runs[0].Tick != InstantOf(at(50)) || runs[0].Job != "a" || runs[0].Reason != "no node lives" || runs[0].Recorded != InstantOf(at(41)) || runs[1].Tick != InstantOf(at(20)) || runs[1].State != Overdue || runs[1].Node != "n" || runs[2].State != OK || j.Runs[0].State != Waiting {
 		t.Fatalf("%+v", runs)
 	}
 	if one := j.overdue(&OverdueTick{Overdue: verify.Overdue{Tick: at(60), Ticks: 1}}); one.Tick != InstantOf(at(60)) || one.Between != "" {
@@ -238,6 +238,18 @@ func TestListed(t *testing.T) {
 	}
 	if n := j.CountIn(&runs[0], at(35), 100); !slices.Equal(ticks, []time.Time{at(40), at(50)}) || n != 2 {
 		t.Errorf("%v, counted %d", ticks, n)
+	}
+}
+
+// The ticks of a range are those of the spec under which it was decided, also after another one is in force. Of a range whose spec is
+// not on record the last tick alone is known.
+func TestRangeOfAnEarlierSpec(t *testing.T) {
+	uses := []series.RevisionUse{{Revision: "new", Spec: "@every 10s", Zone: "UTC", Last: 9}, {Revision: "old", Spec: "@every 5s", Zone: "UTC", Last: 8}}
+	j := newJob("shop", series.Journal{Revisions: uses}, series.Series{Key: "job"}, &NodeList{}, nil)
+	for revision, want := range map[string]int{"new": 3, "old": 6, "": 3, "gone": 1} {
+		if got := j.CountIn(&Run{Tick: 30_000, From: 0, Between: "missed", revision: revision}, time.Time{}, 100); got != want {
+			t.Errorf("%q: %d ticks, want %d", revision, got, want)
+		}
 	}
 }
 
@@ -336,29 +348,6 @@ func TestNeverRan(t *testing.T) {
 	} {
 		if got := (&Job{Series: c.state, Journal: series.Journal{Lines: c.lines}, Runs: c.runs}).NeverRan(); got != c.want {
 			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
-type partitions int
-
-func (n partitions) Partitions() int { return int(n) }
-
-func (partitions) Partition(string) int { return 0 }
-
-// A gap in the audit of a namespace is named. Between the records of one job the numbers of the others are missing, and
-// between the newest ones of several partitions too.
-func TestAuditGaps(t *testing.T) {
-	records := []series.AuditRecord{{Number: 1}, {Number: 2}, {Number: 4}}
-	if all, one := AuditGaps(nil, "", records), AuditGaps(nil, "report", records); all == "" || one != "" {
-		t.Errorf("%q, and of one job %q", all, one)
-	}
-	if none := AuditGaps(nil, "", records[:2]); none != "" {
-		t.Errorf("without a gap: %q", none)
-	}
-	for n, gap := range map[partitions]bool{1: true, 2: false} {
-		if text := AuditGaps(n, "", records); (text != "") != gap {
-			t.Errorf("of %d partitions: %q", n, text)
 		}
 	}
 }

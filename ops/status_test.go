@@ -3,6 +3,7 @@ package ops
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
@@ -124,6 +125,31 @@ func TestNeeds(t *testing.T) {
 			t.Errorf("%+v\nwant %+v", got, c.want)
 		}
 	}
+}
+
+// A snapshot ages by its reader's clock, and lists the newest verdict, and the overdue ticks from the oldest on. One that was never read has no time.
+func TestSnapshotOfSeveralJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := utc(1_800_000_000_000)
+		late := func(since int64) []OverdueTick { return []OverdueTick{{Overdue: verify.Overdue{Since: utc(since)}}} }
+		s := &Snapshot{AsOf: at, Read: time.Now(), Nodes: &NodeList{}, Jobs: []*Job{{Name: "a"}, {Name: "b", Runs: []Run{{Recorded: 5}}, Overdue: late(9)}, {Name: "c", Runs: []Run{{Recorded: 7}}, Overdue: late(5)}, {Name: "d", Runs: []Run{{Recorded: 6}}}}}
+		time.Sleep(1500 * time.Millisecond)
+		if st := s.Status(); st.LagMs != 1500 || !st.AsOf.Equal(at) || !s.Now().Equal(at.Add(1500*time.Millisecond)) || !s.Known() {
+			t.Errorf("as of %v, %d ms ago, now %v", st.AsOf, st.LagMs, s.Now())
+		}
+		if newest := s.Newest(); newest.Recorded != 7 {
+			t.Errorf("the newest verdict is %+v", newest)
+		}
+		if all := s.Overdue(); len(all) != 2 || all[0].Since.After(all[1].Since) {
+			t.Errorf("%+v", all)
+		}
+		if s.Down = "no answer"; s.Known() {
+			t.Error("a store that does not answer is known")
+		}
+		if never := new(Snapshot); !never.Now().IsZero() || never.LagMs() != 0 || never.Known() || never.Newest() != nil {
+			t.Errorf("one that was never read is of %v, %d ms ago", never.Now(), never.LagMs())
+		}
+	})
 }
 
 // The worst problem is first, and with no live node that is named before the jobs, unless no job needs one.
