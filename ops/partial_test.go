@@ -3,6 +3,7 @@ package ops_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -175,6 +176,51 @@ func TestPauseInAnOutage(t *testing.T) {
 		}
 		if r := s.Control(t.Context(), series.Control{Key: "report", Action: series.ActionResume, Op: "resume " + c.later.String(), Who: "ann", Seen: series.AnySeen}); !r.Made {
 			t.Fatalf("%+v", r)
+		}
+	}
+}
+
+// A skip that was decided on an earlier state is refused once another change has come. One that is requested again with its operation is
+// the same skip, also once only the audit keeps it.
+func TestSkipAfterOtherChanges(t *testing.T) {
+	s := memlock.New(memlock.Options{})
+	s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+	read := func() series.Series { return s.ReadSeries(t.Context(), []string{"report"})[0] }
+	send := func(old series.Series, op string) ops.Change {
+		return ops.NewController(s).Make(t.Context(), &old, ops.Request{Named: true, Control: series.Control{Key: "report", Action: series.ActionSkip, Op: op, Who: "ann", Reason: "by hand", Seen: series.AnySeen}})
+	}
+	before := read()
+	first := send(before, "op")
+	if first.Outcome != ops.ChangeMade {
+		t.Fatalf("%+v", first)
+	}
+	if a := send(before, "other"); a.Refusal != series.RefusedChanged {
+		t.Errorf("%+v", a)
+	}
+	for i := range series.KeptOps {
+		c := series.Control{Key: "report", Action: series.ActionSkip, Op: fmt.Sprint(i), Who: "ann", Reason: "by hand", Seen: series.AnySeen}
+		if a := s.Control(t.Context(), c); !a.Made {
+			t.Fatalf("%+v", a)
+		}
+	}
+	last := read()
+	if a := send(last, "op"); a.Outcome != ops.ChangeDated || a.Change != first.Change || read().Change != last.Change {
+		t.Errorf("%+v", a)
+	}
+}
+
+// A pause that its caller has decided on this state of the job replaces another one.
+func TestDecidedPause(t *testing.T) {
+	s := memlock.New(memlock.Options{})
+	s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+	if a := s.Control(t.Context(), series.Control{Key: "report", Action: series.ActionPause, Op: "first", Who: "bob", Reason: "night", Seen: series.AnySeen}); !a.Made {
+		t.Fatalf("%+v", a)
+	}
+	old := s.ReadSeries(t.Context(), []string{"report"})[0]
+	for _, decided := range []bool{false, true} {
+		r := ops.Request{Named: true, Decided: decided, Control: series.Control{Key: "report", Action: series.ActionPause, Op: "second", Who: "ann", Reason: "by hand", Seen: old.Change}}
+		if a := ops.NewController(s).Make(t.Context(), &old, r); (a.Outcome == ops.ChangeMade) != decided || (a.Refusal == ops.RefusedPaused) == decided {
+			t.Errorf("decided %v: %+v", decided, a)
 		}
 	}
 }

@@ -170,7 +170,7 @@ func (p *planner) plan(b *Backfill) (plan Plan, ok bool) {
 	plan.Count = len(plan.Ticks)
 	p.pace(&plan, cmp.Or(b.Room, b.Usual))
 	for _, text := range report.Faults {
-		plan.Warnings = append(plan.Warnings, "the journal "+text)
+		plan.Warnings = append(plan.Warnings, "not all is known: "+text)
 	}
 	if old > 0 && plan.Only != AllTicks {
 		plan.Warnings = append(plan.Warnings, fmt.Sprintf("%s of the plan came before the lines that the journal still has: an earlier backfill may have done that work, see cronce audit", plural(old, "tick")))

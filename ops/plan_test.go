@@ -241,14 +241,22 @@ func TestPlanRoom(t *testing.T) {
 	}
 }
 
-// A job without a spec on record, or with one that this build cannot read, has a plan without ticks.
+// A job without a spec on record, or with one that this build cannot read, has a plan without ticks. A plan warns of what is not known.
 func TestPlanWithoutASpec(t *testing.T) {
 	r := newPlanned()
 	r.spent(1, series.VerdictMissed, series.ReasonDeadline)
-	for _, revisions := range [][]series.RevisionUse{nil, {{Revision: "r", Spec: "@fortnightly", Zone: "UTC"}}} {
-		r.Revisions = revisions
-		if p, ok := r.plan(Backfill{}); !ok || p.Count != 0 || p.RoomMs != 1000 {
-			t.Errorf("%v: ok %v, %+v", revisions, ok, p)
+	r.Faults = []string{"a part"}
+	for _, c := range []struct {
+		revisions []series.RevisionUse
+		warning   string
+	}{
+		{nil, "not all is known: no spec is recorded: the due ticks cannot be computed"},
+		{[]series.RevisionUse{{Revision: "r", Spec: "@fortnightly", Zone: "UTC"}}, `not all is known: the spec "@fortnightly" cannot be read: `},
+	} {
+		r.Revisions = c.revisions
+		p, ok := r.plan(Backfill{})
+		if !ok || p.Count != 0 || p.RoomMs != 1000 || !slices.Contains(p.Warnings, "not all is known: cannot be read: a part") || !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.HasPrefix(w, c.warning) }) {
+			t.Errorf("%v: ok %v, %+v", c.revisions, ok, p)
 		}
 	}
 }
