@@ -58,6 +58,11 @@ func TestBackfillOnce(t *testing.T) {
 	if plan.Outcome != ops.ChangePlanned || plan.Plan == nil || plan.Plan.Count != 5 || plan.Series.Change != 2 || !strings.HasPrefix(plan.Text, "5 ticks of report would be repeated") {
 		t.Fatalf("%+v: %+v", plan, plan.Plan)
 	}
+	before := o.ReadSeries(t.Context(), []string{"report"})[0]
+	dry := ops.Request{Dry: true, Backfill: o.interval(plan.Plan.Digest), Control: series.Control{Key: "report", Action: series.ActionBackfill, Op: "dry", Who: "ann", Reason: "the outage"}}
+	if a := o.c.Make(t.Context(), &before, dry); a.Outcome != ops.ChangePlanned || o.ReadSeries(t.Context(), []string{"report"})[0].Change != before.Change {
+		t.Errorf("with the digest, but dry: %+v", a)
+	}
 	for _, digest := range []string{plan.Plan.Digest, plan.Plan.Digest, "0123456789abcdef"} { // the operation is made, whatever a copy says
 		if a := o.make(t, "one", o.interval(digest)); a.Outcome != ops.ChangeMade || a.Change != 3 {
 			t.Errorf("%+v", a)
@@ -189,7 +194,8 @@ func TestBackfillDryStop(t *testing.T) {
 // is no request.
 func TestBackfillRefused(t *testing.T) {
 	o := newOutage(t)
-	if a := o.make(t, "old", o.interval("0123456789abcdef")); a.Refusal != ops.RefusedPlan || a.Plan == nil || a.Plan.Count != 5 {
+	if a := o.make(t, "old", o.interval("0123456789abcdef")); a.Refusal != ops.RefusedPlan || a.Plan == nil || a.Plan.Count != 5 ||
+		!strings.HasPrefix(a.Text, "report: the plan has changed since it was shown, 5 ticks of report would be repeated") {
 		t.Errorf("%+v", a)
 	}
 	empty := o.interval("")
@@ -210,6 +216,10 @@ func TestBackfillRefused(t *testing.T) {
 	none := ops.Request{Backfill: o.interval(""), Control: series.Control{Key: "none", Action: series.ActionBackfill, Op: "none", Who: "ann", Reason: "the outage"}}
 	if a := o.c.Make(t.Context(), &old, none); a.Refusal != series.RefusedNotOpen {
 		t.Errorf("%+v", a)
+	}
+	none.Backfill = nil
+	if a := o.c.Make(t.Context(), &old, none); a.Refusal != series.RefusedNotOpen {
+		t.Errorf("the stop of a job that was never opened: %+v", a)
 	}
 	before := o.ReadSeries(t.Context(), []string{"report"})[0]
 	pause := series.Control{Key: "report", Action: series.ActionPause, Op: "night", Who: "bob", Reason: "for the night", Seen: series.AnySeen}

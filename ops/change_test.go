@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -46,6 +47,33 @@ func TestStands(t *testing.T) {
 	} {
 		if a := stands(c.old, &c.request); a.Outcome != c.outcome || a.Refusal != c.refusal || (a.Text != "") != (c.outcome != "") || strings.Contains(a.Text, " until ") != (c.old.Pause.Until == end && c.outcome != "") {
 			t.Errorf("%s: %s %s: %s", name, a.Outcome, a.Refusal, a.Text)
+		}
+	}
+}
+
+// Each refusal says why, and that nothing was done.
+func TestRefusalText(t *testing.T) {
+	const tick = 1_800_000_000_000
+	for _, c := range []struct {
+		action  series.Action
+		refusal series.Refusal
+		want    string
+	}{
+		{series.ActionPause, series.RefusedNotOpen, "job was never opened by a node: there is nothing to pause"},
+		{series.ActionPause, series.RefusedChanged, "job: another change came first, resume by bob at 2027-01-15T08:00:00Z: nothing was done, see how it stands and ask again"},
+		{series.ActionResume, series.RefusedNotPaused, "job is not paused"},
+		{series.ActionPause, series.RefusedPast, "job: the pause would have been over before it began: nothing was done"},
+		{series.ActionBackfill, series.RefusedFull, "job has a backfill that is not over: nothing was done, see cronce status jobs show job"},
+		{series.ActionRun, series.RefusedFull, fmt.Sprintf("job has %d requested runs that have not started: nothing was done", series.MaxRequested)},
+		{series.ActionRun, series.RefusedAlive, "job has a run that is alive: nothing was done, see cronce runs job --alive"},
+		{series.ActionSkip, series.RefusedOver, "job@2027-01-15T08:00:00Z is decided: nothing was done"},
+		{series.ActionCancel, series.RefusedOver, "job@2027-01-15T08:00:00Z has ended, or no node was granted it: nothing was done"},
+		{series.ActionCancel, series.RefusedFence, "job@2027-01-15T08:00:00Z has another attempt: nothing was done"},
+		{series.ActionCancel, "of a newer store", "job: of a newer store: nothing was done"},
+	} {
+		a := series.ControlAnswer{Refusal: c.refusal, Latest: series.Change{Action: series.ActionResume, Who: "bob", At: tick}}
+		if got := refusalText(&series.Control{Key: "job", Action: c.action, Number: tick}, &a); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
 		}
 	}
 }

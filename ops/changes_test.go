@@ -95,13 +95,20 @@ func TestOnlyChangedJobsAreRead(t *testing.T) {
 		want("another spec and another job", all[5], "new")
 		time.Sleep(time.Second + time.Millisecond)
 		want("a pause is over", all[7])
+		if j := p.Peek().Job(all[7]); j.State != OK {
+			t.Errorf("a pause is over, and the job is %s", j.State)
+		}
 		s.fails = errors.New("connection refused")
 		s.pause(t, all[11], time.Time{})
 		want("the changes are not known", append(slices.Clone(all), "new")...)
 		s.fails = nil
 		want("they are known again", all[11])
+		s.spec(t, all[2], "@every 2h", "n2")
 		time.Sleep(time.Minute)
 		want("a minute later", append(slices.Clone(all), "new")...)
+		if use := why.LastUsed(p.Peek().Job(all[2]).Journal.Revisions); use.Spec != "@every 2h" {
+			t.Errorf("a minute after another spec it is %s", use.Spec)
+		}
 		s.Forget()
 		s.spec(t, all[0], "@every 1h", "n1")
 		want("after a loss", all[0])

@@ -49,10 +49,11 @@ func TestContinued(t *testing.T) {
 	}
 }
 
-// A linedStore keeps how many lines each journal was asked for.
+// A linedStore keeps how many lines each journal was asked for, and may fail to read it.
 type linedStore struct {
 	*flakyStore
 	mu    sync.Mutex
+	fails bool
 	asked []int
 }
 
@@ -60,13 +61,16 @@ func (s *linedStore) Journal(ctx context.Context, key string, n int) (series.Jou
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, n)
+	if s.fails {
+		return series.Journal{}, errSilent
+	}
 	return s.flakyStore.Journal(ctx, key, n)
 }
 
-// Of a job that was read before, a refresh reads its last lines alone.
+// Of a job that was read before, a refresh reads its last lines alone. While they cannot be read the job is shown as it was.
 func TestLastLinesAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &linedStore{flakyStore: opened(t, "report")}
+		s := &linedStore{flakyStore: opened(t, "report", "other")}
 		p := newProjection(s)
 		for i := range 30 {
 			time.Sleep(5 * time.Second)
@@ -80,6 +84,15 @@ func TestLastLinesAreRead(t *testing.T) {
 			if n != tailLines {
 				t.Errorf("a refresh asks for %d lines: %v", n, s.asked)
 				break
+			}
+		}
+		time.Sleep(5 * time.Second)
+		s.decide(t, "report", series.OutcomeFailed)
+		for _, fails := range []bool{true, false} {
+			s.fails = fails
+			now := p.Refresh(t.Context()).Job("report")
+			if lines := 31 + map[bool]int{false: 1}[fails]; len(now.Journal.Lines) != lines || now.current() == fails {
+				t.Errorf("fails %v: %d lines are in memory, want %d: %v", fails, len(now.Journal.Lines), lines, now.Series.Err)
 			}
 		}
 	})

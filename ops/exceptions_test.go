@@ -70,6 +70,19 @@ func TestExceptions(t *testing.T) {
 	}
 }
 
+// Of the exceptions of a job those before the instant do not count.
+func TestExceptionsOfAPeriod(t *testing.T) {
+	failed := func(n int64) series.Line {
+		return series.Line{Verdict: series.VerdictRan, At: n, From: n - 1000, To: n, Attempt: 1, Outcome: series.OutcomeFailed, Ended: n + 1}
+	}
+	job := newJob("shop", series.Journal{Lines: []series.Line{failed(10_000), failed(50_000), failed(90_000)}}, series.Series{Key: "a", Now: 100_000, Mark: 90_000}, &NodeList{}, nil)
+	for from, want := range map[int64]int{10_000: 3, 10_001: 2, 50_001: 1} {
+		if got := (&Snapshot{Jobs: []*Job{job}}).Exceptions(utc(from))["failed"]; got != want {
+			t.Errorf("from %d on: %d failed, want %d", from, got, want)
+		}
+	}
+}
+
 // Of each job the newest verdict alone decides which jobs have the newest ones.
 func TestLatest(t *testing.T) {
 	s := new(Snapshot)

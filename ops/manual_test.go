@@ -117,6 +117,11 @@ func TestManualInstants(t *testing.T) {
 			t.Errorf("%s, want %s", c.got, c.want)
 		}
 	}
+	for state, want := range map[string]int64{"paused until 7": 7, "paused": 0, "cancelled 7": 0, "run 7": 0, "running": 0} {
+		if got := PausedUntil(state); got != want {
+			t.Errorf("%s: paused until %d, want %d", state, got, want)
+		}
+	}
 	if back, err := time.Parse(time.RFC3339, TickText(byHand)); err != nil || !back.Equal(byHand) {
 		t.Errorf("%s is read back as %v, %v", TickText(byHand), back, err)
 	}

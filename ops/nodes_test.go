@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,37 @@ func TestMissedBeats(t *testing.T) {
 		list := NewNodeList(series.MemberList{Now: now.UnixMilli(), Members: []series.Member{{Node: "a", Until: now.Add(series.MemberFor - c.ago).UnixMilli()}}}, nil)
 		if got := list.cause(&verify.Report{SeenOn: "a", Seen: now.Add(-time.Minute)}, &series.Series{Now: now.UnixMilli()}); got != c.want {
 			t.Errorf("%v ago: %s", c.ago, got)
+		}
+	}
+}
+
+// Each cause of an overdue tick, as far as the store shows it.
+func TestCause(t *testing.T) {
+	const now = 1_800_000_000_000
+	lives, dead, left := series.Member{Node: "b", Until: now + 20_000}, series.Member{Node: "a", Until: now - 1}, series.Member{Node: "a", Left: now - 1000}
+	seen := verify.Report{SeenOn: "a", Seen: utc(now - 60_000)}
+	for _, c := range []struct {
+		members []series.Member
+		err     error
+		report  verify.Report
+		mark    int64
+		want    string
+	}{
+		{[]series.Member{lives}, nil, seen, now + 60_000, "the job is decided until 2027-01-15T08:01:00Z: see cronce doctor"},
+		{nil, errNotRead, seen, 0, "which nodes live is not known: a was the last to be seen with this job, at 2027-01-15T07:59:00Z"},
+		{nil, errNotRead, verify.Report{}, 0, "which nodes live is not known"},
+		{[]series.Member{left}, nil, seen, 0, "no node lives: a left at 2027-01-15T07:59:59Z (drained)"},
+		{nil, nil, seen, 0, "no node lives: a was the last to be seen with this job, at 2027-01-15T07:59:00Z"},
+		{nil, nil, verify.Report{}, 0, "no node lives"},
+		{[]series.Member{dead, lives}, nil, verify.Report{}, 0, "no node has this job: 1 nodes live, and none was seen with it; if it was removed, retire it: cronce retire"},
+		{[]series.Member{dead, lives}, nil, seen, 0, "no node has this job: 1 nodes live, and none was seen with it of late: a was the last to be seen with this job, at 2027-01-15T07:59:00Z; if it was removed, retire it: cronce retire"},
+	} {
+		nodes := NewNodeList(series.MemberList{Now: now, Members: c.members}, c.err)
+		if got := nodes.cause(&c.report, &series.Series{Now: now, Mark: c.mark}); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+		if alive := nodes.Known(); nodes.MayDecide() != (c.err != nil || slices.Contains(c.members, lives)) || (alive == nil) != (c.err != nil) || alive != nil && (alive("a") || alive("b") != slices.Contains(c.members, lives)) {
+			t.Errorf("%v, %v: a node may decide: %v", c.members, c.err, nodes.MayDecide())
 		}
 	}
 }

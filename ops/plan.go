@@ -67,7 +67,7 @@ func (b *Backfill) scope(anyway bool) string {
 // Check returns an *ArgumentError for an interval, a selection or a room that no backfill can have.
 func (b *Backfill) Check() error {
 	switch {
-	case b.From.IsZero() || b.From.UnixMilli() <= 0:
+	case b.From.UnixMilli() <= 0: // the zero time too
 		return driver.Refuse("from", b.From.Format(time.RFC3339), "an instant after 1970")
 	case b.To.Before(b.From):
 		return driver.Refuse("to", b.To.Format(time.RFC3339), "not before from, "+b.From.Format(time.RFC3339))
@@ -170,7 +170,7 @@ func (p *planner) plan(b *Backfill) (plan Plan, ok bool) {
 	plan.Count = len(plan.Ticks)
 	p.pace(&plan, cmp.Or(b.Room, b.Usual))
 	for _, text := range report.Faults {
-		plan.Warnings = append(plan.Warnings, "the journal "+text)
+		plan.Warnings = append(plan.Warnings, "not all is known: "+text)
 	}
 	if old > 0 && plan.Only != AllTicks {
 		plan.Warnings = append(plan.Warnings, fmt.Sprintf("%s of the plan came before the lines that the journal still has: an earlier backfill may have done that work, see cronce audit", plural(old, "tick")))

@@ -1,13 +1,17 @@
 package ops
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
+	"github.com/cronce/cronce/scheduler/verify"
 )
 
 // planned is the record of a job whose ticks, ten seconds apart, have one verdict each. Its journal begins
@@ -109,7 +113,7 @@ func TestPlanByVerdict(t *testing.T) {
 		}
 	}
 	p, _ := r.plan(Backfill{From: utc(r.tick(7)), To: utc(r.tick(9))})
-	if got := r.verdicts(&p); got != "7 paused, 8 skipped, 9 lost" {
+	if got := r.verdicts(&p); got != "7 paused, 8 skipped, 9 lost" || !p.From.Equal(utc(r.tick(7))) || !p.To.Equal(utc(r.tick(9))) {
 		t.Errorf("an interval has its ends: %s", got)
 	}
 	if p.RoomMs != 2500 || *p.EstimateMs != 3*2500 || *p.MostMs != 3*2500 {
@@ -146,9 +150,11 @@ func TestPlanAfterABackfill(t *testing.T) {
 func (p *Plan) room() time.Duration { return time.Duration(p.RoomMs) * time.Millisecond }
 
 // Ticks before the lines of the journal are in the plan if an exception has their verdict, with a
-// warning; other ones are counted, and are in the plan of all ticks alone.
+// warning; other ones are counted, and are in the plan of all ticks alone. An instant there that only an earlier spec
+// names is no tick.
 func TestPlanBeforeTheJournal(t *testing.T) {
 	r := newPlanned()
+	r.Revisions = append(r.Revisions, series.RevisionUse{Revision: "q", Spec: "@every 5s", Zone: "UTC", Node: "n", First: r.opened - 1, Last: r.opened})
 	r.Lines = nil
 	r.Truncated = true
 	r.Exceptions = []series.Line{{Verdict: series.VerdictMissed, From: r.tick(1), To: r.tick(3), At: r.tick(3) + 10, Between: series.VerdictMissed, Reason: series.ReasonMisfire, Revision: "r"}}
@@ -164,6 +170,14 @@ func TestPlanBeforeTheJournal(t *testing.T) {
 	all, _ := r.plan(Backfill{Only: AllTicks})
 	if got := r.verdicts(&all); got != "1 not known, 2 missed, 3 missed, 4 not known, 5 ran, 6 missed" || len(all.Warnings) != 0 {
 		t.Errorf("the plan of all ticks has %s: %+v", got, all)
+	}
+	r.Exceptions[0] = series.Line{Verdict: series.VerdictSkipped, From: r.tick(1), To: r.tick(2), At: r.tick(2) + 10, Reason: series.ReasonOverlap, Revision: "r"}
+	if p, _ = r.plan(Backfill{}); r.verdicts(&p) != "2 skipped, 6 missed" || p.Unknown != 3 {
+		t.Errorf("with a skipped tick the plan has %s: %+v", r.verdicts(&p), p)
+	}
+	r.Exceptions = nil
+	if p, _ = r.plan(Backfill{}); r.verdicts(&p) != "6 missed" || p.Unknown != 4 {
+		t.Errorf("without exceptions the plan has %s: %+v", r.verdicts(&p), p)
 	}
 }
 
@@ -203,6 +217,7 @@ func TestPlanRoom(t *testing.T) {
 		"of the runs":          {"", true, 0, 2500, ""},
 		"named":                {"", true, 4500 * time.Millisecond, 4500, ""},
 		"of the timeout":       {"timeout:4s", false, 0, 4000, ""},
+		"named, not that":      {"timeout:4s", false, 3 * time.Second, 3000, ""},
 		"not known":            {"", false, 0, 1000, "so how long one takes is not known"},
 		"as long as the spec":  {"", true, 10 * time.Second, 10_000, "nothing would start"},
 		"beside a run":         {"", true, 7500 * time.Millisecond, 7500, "for the run of a tick, 2.5s, and the room, 7.5s"},
@@ -226,6 +241,26 @@ func TestPlanRoom(t *testing.T) {
 	}
 }
 
+// A job without a spec on record, or with one that this build cannot read, has a plan without ticks. A plan warns of what is not known.
+func TestPlanWithoutASpec(t *testing.T) {
+	r := newPlanned()
+	r.spent(1, series.VerdictMissed, series.ReasonDeadline)
+	r.Faults = []string{"a part"}
+	for _, c := range []struct {
+		revisions []series.RevisionUse
+		warning   string
+	}{
+		{nil, "not all is known: no spec is recorded: the due ticks cannot be computed"},
+		{[]series.RevisionUse{{Revision: "r", Spec: "@fortnightly", Zone: "UTC"}}, `not all is known: the spec "@fortnightly" cannot be read: `},
+	} {
+		r.Revisions = c.revisions
+		p, ok := r.plan(Backfill{})
+		if !ok || p.Count != 0 || p.RoomMs != 1000 || !slices.Contains(p.Warnings, "not all is known: cannot be read: a part") || !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.HasPrefix(w, c.warning) }) {
+			t.Errorf("%v: ok %v, %+v", c.revisions, ok, p)
+		}
+	}
+}
+
 // A plan judges a bounded number of ticks. Those that are not decided do not count.
 func TestPlanOfTooManyTicks(t *testing.T) {
 	r := newPlanned()
@@ -245,17 +280,51 @@ func TestPlanOfTooManyTicks(t *testing.T) {
 // An interval that ends before it begins, and other values that mean nothing, are refused with their names.
 func TestBackfillCheck(t *testing.T) {
 	at := utc(1_800_000_000_000)
-	for want, b := range map[string]Backfill{
-		"":      {From: at, To: at, Only: NotOK, Room: time.Second},
-		"from":  {To: at},
-		"to":    {From: at, To: at.Add(-time.Second)},
-		"only":  {From: at, To: at, Only: "good"},
-		"room":  {From: at, To: at, Room: time.Microsecond},
-		"usual": {From: at, To: at, Usual: MostRoom + 1},
+	for _, c := range []struct {
+		want string
+		Backfill
+	}{
+		{"", Backfill{From: at, To: at, Only: NotOK, Room: time.Second}},
+		{"", Backfill{From: utc(1), To: at, Room: MostRoom, Usual: MostRoom}},
+		{"from", Backfill{To: at}},
+		{"from", Backfill{From: utc(0), To: at}},
+		{"to", Backfill{From: at, To: at.Add(-time.Second)}},
+		{"only", Backfill{From: at, To: at, Only: "good"}},
+		{"room", Backfill{From: at, To: at, Room: time.Microsecond}},
+		{"room", Backfill{From: at, To: at, Room: -time.Second}},
+		{"room", Backfill{From: at, To: at, Room: MostRoom + time.Second}},
+		{"usual", Backfill{From: at, To: at, Usual: MostRoom + 1}},
+		{"usual", Backfill{From: at, To: at, Usual: -1}},
 	} {
-		if err := b.Check(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", want, err)
+		if bad, is := errors.AsType[*driver.ArgumentError](c.Check()); is != (c.want != "") || is && bad.Argument != c.want {
+			t.Errorf("%+v: %v", c.Backfill, bad)
 		}
+	}
+}
+
+// A plan in words has its time, its verdicts, and what was left out.
+func TestPlanInWords(t *testing.T) {
+	p := Plan{From: utc(1_800_000_000_000), To: utc(1_800_000_060_000), Only: NeverRan, Count: 3, Complete: true, Warnings: []string{"w"},
+		Ticks: []PlannedTick{{Verdict: verify.TickMissed}, {Verdict: verify.TickLost}, {Verdict: verify.TickMissed}}}
+	if got := p.Counts(); !slices.Equal(got, []VerdictCount{{"missed", 2}, {"lost", 1}}) {
+		t.Errorf("%v", got)
+	}
+	if got := p.Text("job"); got != "3 ticks of job would be repeated, one after another" {
+		t.Error(got)
+	}
+	for most, want := range map[int64]string{30_000: "in about 30 s of work", 60_000: "in about 30 s to 1 min 0 s of work"} {
+		if p.EstimateMs, p.MostMs = new(int64(30_000)), &most; p.Text("job") != "3 ticks of job would be repeated, one after another, "+want {
+			t.Error(p.Text("job"))
+		}
+	}
+	const nothing = "no tick of job from 2027-01-15T08:00:00Z to 2027-01-15T08:01:00Z is to be repeated (never-ran)"
+	if notes := p.Notes(); !slices.Equal(notes, []string{"w"}) || p.nothing("job") != nothing {
+		t.Errorf("%q; %s", notes, p.nothing("job"))
+	}
+	p.Done, p.Unknown, p.Complete, p.Begins = 2, 1, false, utc(1_800_000_000_000)
+	want := []string{"w", "2 ticks left out: an earlier backfill did that work", "the verdicts of 1 tick are not known any more", "the journal has each verdict after 2027-01-15T08:00:00Z, and of earlier ones those that went wrong"}
+	if notes := p.Notes(); !slices.Equal(notes, want) || p.nothing("job") != nothing+", an earlier backfill did the work of 2, and the verdicts of 1 are not known any more" {
+		t.Errorf("%q; %s", notes, p.nothing("job"))
 	}
 }
 
@@ -266,7 +335,7 @@ func TestViewOfABackfill(t *testing.T) {
 	if v := (&Snapshot{}).View(j, false).Backfill; v == nil || v.String() != "backfill: 3 left, and one for the tick of 2027-01-15T08:00:00Z" || !spec.Manual(v.Run.UnixMilli()) {
 		t.Errorf("the backfill is %v", v)
 	}
-	j.Series.Left, j.Series.Runs = 0, nil
+	j.Series.Left, j.Series.Runs = 0, []series.Run{{Number: 1_800_000_008_000, State: series.RunOpen}, {Number: 1_800_000_008_123, For: 1_800_000_000_000, State: series.RunDone}}
 	if v := j.Backfill(); v != nil {
 		t.Errorf("a job without a backfill has %v", v)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
-	"github.com/cronce/cronce/scheduler/policy"
 )
 
 // A flakyStore is a store that can be silent, and counts how often it is read.
@@ -114,30 +113,6 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// The sentence counts the jobs that are not retired, and the problems that no operator has requested.
-func TestSentence(t *testing.T) {
-	now := utc(1_800_000_000_000)
-	nodes := NewNodeList(series.MemberList{Now: now.UnixMilli(), Members: []series.Member{{Node: "n", Until: now.UnixMilli() + 1}}}, nil)
-	for want, states := range map[string][]State{
-		"The job is decided; 1 node.":           {OK, Retired},
-		"All 2 jobs decided; 1 node; 1 paused.": {OK, Retired, Paused},
-		"1 thing needs a person, of 2 jobs.":    {Failing, Paused, Retired},
-		"2 things need a person, of 3 jobs.":    {Failing, Lost, Paused},
-	} {
-		s := &Snapshot{AsOf: now, Read: time.Now(), Nodes: nodes}
-		for i, state := range states {
-			j := &Job{Name: string(rune('a' + i)), State: state, Series: series.Series{Now: now.UnixMilli(), Mark: 1}}
-			if state == Failing || state == Lost {
-				j.Runs = []Run{{Tick: InstantOf(now), State: state}}
-			}
-			s.Jobs = append(s.Jobs, j)
-		}
-		if got := s.Status().Sentence; got != want {
-			t.Errorf("%v: %s, want %s", states, got, want)
-		}
-	}
-}
-
 // With all nodes dead a tick is overdue once its deadline and the grace are over, with the cause.
 // While the store is silent nothing is overdue and nothing is fine, and the known data is kept.
 // When the store answers again, the states are known again.
@@ -148,14 +123,16 @@ func TestOverdueAndUnknown(t *testing.T) {
 		p.Refresh(t.Context())
 		time.Sleep(16 * time.Second)
 		now := p.Refresh(t.Context())
-		if job := now.Job("report"); job.State != Overdue || !strings.Contains(job.Overdue[0].Cause, "no node lives: web-1 was last seen at") {
+		if job := now.Job("report"); job.State != Overdue || !strings.Contains(job.Overdue[0].Cause, "no node lives: web-1 was last seen at") || job.Overdue[0].Job != "report" ||
+			job.Overdue[0].Age() != time.Since(job.Overdue[0].Since) {
 			t.Errorf("%s %+v", job.State, job.Overdue)
 		}
 		s.silent.Store(true)
+		before := now
 		now = p.Refresh(t.Context())
 		st := now.Status()
-		if job := now.Job("report"); job.State != Unknown || len(now.Overdue()) > 0 || st.State != Unknown || now.Nodes.Alive() != 0 || job.Schedule == nil {
-			t.Errorf("%s %+v", job.State, st)
+		if job := now.Job("report"); job.State != Unknown || len(now.Overdue()) > 0 || st.State != Unknown || now.Nodes.Err() == nil || job.Schedule == nil || before.Job("report").State != Overdue {
+			t.Errorf("%s %+v, before %s", job.State, st, before.Job("report").State)
 		}
 		if !strings.HasPrefix(st.Sentence, "Not known: connection refused. The last answer is of 2000-01-01T") {
 			t.Error(st.Sentence)
@@ -186,8 +163,9 @@ func TestNothingKnown(t *testing.T) {
 		s.silent.Store(true)
 		for text, want := range map[string]string{"": "Not known: connection refused.", "no answer from db:1": "Not known: no answer from db:1."} {
 			p := New(Options{Store: s, Explain: func(error) string { return text }})
-			if st := p.Refresh(t.Context()).Status(); st.State != Unknown || st.Sentence != want {
-				t.Errorf("%+v", st)
+			now := p.Refresh(t.Context())
+			if st := now.Status(); st.State != Unknown || st.Sentence != want || !now.DownSince.Equal(time.Now()) {
+				t.Errorf("%+v, since %v", st, now.DownSince)
 			}
 		}
 	})
@@ -205,13 +183,15 @@ func TestSuspected(t *testing.T) {
 		if now := p.Refresh(t.Context()); !now.Suspects() || now.Job("report").State != OK {
 			t.Errorf("%+v", now.Job("report"))
 		}
-		time.Sleep(time.Second)
+		time.Sleep(SecondProbe - 1)
 		if now := p.Refresh(t.Context()); !now.Suspects() || now.Job("report").State != OK {
-			t.Error("it is believed a second later")
+			t.Error("it is believed too early")
 		}
-		time.Sleep(SecondProbe)
-		if now := p.Refresh(t.Context()); now.Suspects() || now.Job("report").State != Overdue {
-			t.Errorf("%+v", now.Job("report"))
+		time.Sleep(1)
+		for range 2 { // no tick is suspected again after it was believed
+			if now := p.Refresh(t.Context()); now.Suspects() || now.Job("report").State != Overdue {
+				t.Errorf("%+v", now.Job("report"))
+			}
 		}
 		s.decide(t, "report", series.OutcomeOK)
 		if now := p.Refresh(t.Context()); now.Job("report").State != OK {
@@ -247,6 +227,17 @@ func TestRefreshes(t *testing.T) {
 		p.Snapshot()
 		within(20*time.Second, 19, 21, "after a question")
 		within(2*time.Minute, 12, 24, "later")
+		time.Sleep(3 * time.Second)
+		reads := s.reads.Load()
+		for range 2 {
+			if now := p.Snapshot(); now != p.Peek() {
+				t.Errorf("the snapshot is %+v", now)
+			}
+			synctest.Wait()
+		}
+		if n := s.reads.Load() - reads; n != 1 {
+			t.Errorf("at once after a question: %d reads", n)
+		}
 	})
 }
 
@@ -259,6 +250,30 @@ func TestRestAfterARefresh(t *testing.T) {
 	} {
 		if got := p.pause(took); got != want {
 			t.Errorf("after a refresh of %v the rest is %v, want %v", took, got, want)
+		}
+	}
+	p.current = &Snapshot{planned: true}
+	if got := p.pause(wholeEvery/share + 80*time.Millisecond); got != 2*time.Second {
+		t.Errorf("after a planned refresh of all jobs the rest is %v", got)
+	}
+	idle := newProjection(opened(t))
+	idle.current = &Snapshot{suspects: true}
+	if got := idle.pause(0); got != SecondProbe {
+		t.Errorf("a suspected tick is probed again after %v", got)
+	}
+}
+
+// A refresh whose caller has gone shows nothing about the store.
+func TestRefreshWithoutACaller(t *testing.T) {
+	s := opened(t, "report")
+	p := newProjection(s)
+	known := p.Refresh(t.Context())
+	s.silent.Store(true)
+	gone, stop := context.WithCancel(t.Context())
+	stop()
+	for range 20 {
+		if now := p.Refresh(gone); now != known {
+			t.Fatalf("%q is shown", now.Down)
 		}
 	}
 }
@@ -296,58 +311,6 @@ func TestPausedIsNotOverdue(t *testing.T) {
 			t.Error(text)
 		}
 	})
-}
-
-// A tick that was lost requires a person until three later ones have ended ok, or for a day; the
-// next success clears a failure. A run that was replaced or cancelled neither is a failure nor clears one. If the lines do not reach back far enough, the text has the time
-// since when the job fails at least.
-func TestLostStays(t *testing.T) {
-	run := func(s State, ago time.Duration) Run {
-		at := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).Add(-ago)
-		return Run{Tick: InstantOf(at), Recorded: InstantOf(at), State: s, Outcome: "failed", Node: "a"}
-	}
-	ordered := func(outcome string, ago time.Duration) Run { // by the policy of the job, or by an operator
-		r := run(Failing, ago)
-		r.Outcome = outcome
-		return r
-	}
-	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
-	whole, cut := []series.Line{{Verdict: series.VerdictOpened}}, []series.Line{{Verdict: series.VerdictRan, At: 1}}
-	for _, c := range []struct {
-		runs  []Run // the newest first
-		lines []series.Line
-		state State
-		text  string // in the need
-	}{
-		{[]Run{run(OK, 1)}, whole, OK, ""},
-		{[]Run{run(Lost, 1)}, whole, Lost, "is lost with a"},
-		{[]Run{run(OK, 1), run(Skipped, 2), run(OK, 3), run(Lost, 4)}, whole, Lost, "later ones ended ok: it is listed until 3 have, or for 24 hours"},
-		{[]Run{run(OK, 1), run(OK, 2), run(OK, 3), run(Lost, 4)}, whole, OK, ""},
-		{[]Run{run(OK, 1), run(Missed, 24*time.Hour-time.Millisecond)}, whole, Missed, "later ones ended ok"},
-		{[]Run{run(OK, 1), run(Missed, 24*time.Hour)}, whole, OK, ""},
-		{[]Run{run(Missed, 25*time.Hour)}, whole, Missed, "was missed"},
-		{[]Run{run(OK, 1), run(Failing, 2)}, whole, OK, ""},
-		{[]Run{run(OK, 1), run(Failing, 2), run(Lost, 3)}, whole, Lost, "later ones ended ok"},
-		{[]Run{run(Failing, time.Second), run(Failing, time.Minute), run(OK, time.Hour)}, cut, Failing, "not ok since 07:59:00 (2 ticks)"},
-		{[]Run{run(Failing, time.Second), run(Skipped, time.Minute), run(Failing, 2*time.Minute), run(OK, time.Hour)}, whole, Failing, "not ok since 07:58:00 (2 ticks)"},
-		{[]Run{run(Failing, time.Second), run(Failing, time.Minute)}, whole, Failing, "not ok since 07:59:00 (2 ticks)"},
-		{[]Run{run(Failing, time.Second), run(Failing, time.Minute)}, cut, Failing, "not ok since 07:59:00 at least (2 ticks or more)"},
-		{[]Run{ordered("replaced", 1), ordered("cancelled", 2)}, whole, OK, ""},
-		{[]Run{ordered("replaced", 1), run(Failing, time.Second), run(Failing, time.Minute)}, whole, Failing, "not ok since 07:59:00 (2 ticks)"},
-		{[]Run{run(Failing, time.Minute)}, cut, Failing, "not ok since 07:59:00 at least (1 tick or more)"},
-	} {
-		j := &Job{Name: "a", Runs: c.runs, Journal: series.Journal{Lines: c.lines}, Series: series.Series{Now: now.UnixMilli()}}
-		j.State = j.word()
-		n, _ := j.need(now)
-		if j.State != c.state || !strings.Contains(n.Text, c.text) || c.text == "" && n.Text != "" || c.state == Lost && n.cause != "a" {
-			t.Errorf("%v: %s, %q; want %s, %q", c.runs, j.State, n.Text, c.state, c.text)
-		}
-	}
-	for state, want := range map[State]State{Missed: OK, Lost: Lost, Failing: Failing} { // a crontab command need not claim each tick
-		if j := (&Job{Runs: []Run{run(state, 1)}, Policies: policy.Record{Crontab: true}}); j.word() != want {
-			t.Errorf("of crontab commands, and %s: %s", state, j.word())
-		}
-	}
 }
 
 // A job whose ticks crontab commands claim requires no person if none claims them, and no node. Its

@@ -114,7 +114,7 @@ func forgotten(s series.Series) bool { return s.Mark == 0 && s.Err == nil }
 func (r *reader) down(last *Snapshot, err error) *Snapshot {
 	next := *last
 	next.Down = r.explain(err)
-	if last.Down == "" || last.DownSince.IsZero() {
+	if last.DownSince.IsZero() {
 		next.DownSince = time.Now()
 	}
 	next.Nodes = NewNodeList(series.MemberList{}, err)

@@ -53,39 +53,52 @@ func (s *slowStore) ReadSeries(ctx context.Context, keys []string) []series.Seri
 // in the lists and for alerts, even if the list of jobs is read again. The status reports a
 // problem.
 func TestSilentPartition(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &slowStore{flakyStore: opened(t, "late", "report", "there")}
-		p := newProjection(s)
-		time.Sleep(16 * time.Second)
-		for _, job := range []string{"report", "there"} {
-			s.decide(t, job, series.OutcomeOK)
+	for _, changes := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) { silentPartition(t, changes) })
+	}
+}
+
+func silentPartition(t *testing.T, changes bool) {
+	s := &slowStore{flakyStore: opened(t, "late", "report", "there")}
+	p := newProjection(s)
+	if !changes { // then the list of jobs is read again too
+		p = newProjection(struct{ Store }{s})
+	}
+	time.Sleep(16 * time.Second)
+	for _, job := range []string{"report", "there"} {
+		s.decide(t, job, series.OutcomeOK)
+	}
+	p.Refresh(t.Context())
+	read := time.Now()
+	s.gone = []string{"late", "report"}
+	for range 6 { // for more than a minute, after which all jobs are read
+		time.Sleep(12 * time.Second)
+		s.decide(t, "there", series.OutcomeOK)
+		now := p.Refresh(t.Context())
+		late, report := now.Job("late"), now.Job("report")
+		if late == nil || report == nil || late.State != Overdue || report.State != OK || len(now.Overdue()) != 1 {
+			t.Fatalf("after %v: %+v", time.Since(read), now.Count())
 		}
-		p.Refresh(t.Context())
-		read := time.Now()
-		s.gone = []string{"late", "report"}
-		for range 6 { // for more than a minute, after which all jobs are read
-			time.Sleep(12 * time.Second)
-			s.decide(t, "there", series.OutcomeOK)
-			now := p.Refresh(t.Context())
-			late, report := now.Job("late"), now.Job("report")
-			if late == nil || report == nil || late.State != Overdue || report.State != OK || len(now.Overdue()) != 1 {
-				t.Fatalf("after %v: %+v", time.Since(read), now.Count())
-			}
-			if v := now.View(report, false); !v.AsOf.Equal(read) || !now.View(now.Job("there"), false).AsOf.Equal(time.Now()) {
-				t.Errorf("the state is as of %v, want %v", v.AsOf, read)
-			}
-			st := now.Status()
-			if st.State == OK || !slices.ContainsFunc(st.Needs, func(n Need) bool {
-				return strings.HasSuffix(n.Text, "2 jobs could not be read, shown as known before: connection refused")
-			}) {
-				t.Errorf("%+v", st)
-			}
+		if last := now.Job("there").Last(); !last.Tick.Time().Equal(time.Now()) {
+			t.Errorf("the newest tick is %v", last.Tick)
 		}
-		s.gone = nil
-		if now := p.Refresh(t.Context()); len(now.Faults) > 0 || !now.View(now.Job("late"), false).AsOf.Equal(time.Now()) {
-			t.Errorf("after it answers again: %q", now.Faults)
+		if v := now.View(report, false); !v.AsOf.Equal(read) || !now.View(now.Job("there"), false).AsOf.Equal(time.Now()) {
+			t.Errorf("the state is as of %v, want %v", v.AsOf, read)
 		}
-	})
+		st := now.Status()
+		if st.State == OK || !slices.ContainsFunc(st.Needs, func(n Need) bool {
+			return strings.HasSuffix(n.Text, "2 jobs could not be read, shown as known before: connection refused")
+		}) {
+			t.Errorf("%+v", st)
+		}
+		if listed := !slices.Contains(now.Faults, "not all jobs are known: connection refused"); listed != changes && time.Since(read) > keysEvery {
+			t.Errorf("after %v: %q", time.Since(read), now.Faults)
+		}
+	}
+	s.gone = nil
+	if now := p.Refresh(t.Context()); len(now.Faults) > 0 || !now.View(now.Job("late"), false).AsOf.Equal(time.Now()) {
+		t.Errorf("after it answers again: %q", now.Faults)
+	}
 }
 
 // A refresh that is too short for all jobs keeps the known data, takes the jobs first whose
@@ -106,13 +119,13 @@ func TestRefreshTooShort(t *testing.T) {
 		if n := s.journals.Load(); n != 26 {
 			t.Errorf("%d journals were read, though nothing has changed", n-26)
 		}
-		time.Sleep(time.Second)
-		for _, job := range jobs {
-			s.decide(t, job, series.OutcomeFailed)
-		}
 		s.takes = 4 * time.Second // 8 at once, for 10 s
 		failing := []int{16, 26}
 		for _, want := range failing {
+			time.Sleep(time.Second)
+			for _, job := range jobs {
+				s.decide(t, job, series.OutcomeFailed)
+			}
 			began := time.Now()
 			now := p.Refresh(t.Context())
 			if got := now.Count(); got[Failing] != want || got[Unknown] != 0 {
@@ -154,6 +167,30 @@ func TestJournalsAreReadAgain(t *testing.T) {
 			if l := lines[len(lines)-1]; l.Verdict != series.VerdictControl || l.Node != who {
 				t.Errorf("the last line is %+v, want the change by %s", l, who)
 			}
+		}
+	})
+}
+
+// A store that does not list its nodes.
+type nodeless struct{ *flakyStore }
+
+func (nodeless) Members(context.Context) (series.MemberList, error) {
+	return series.MemberList{}, errSilent
+}
+
+// While only the nodes are not known the jobs are read and shown, and the status says what is not known.
+func TestNodesNotKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProjection(nodeless{opened(t, "report")})
+		for range 2 {
+			now := p.Refresh(t.Context())
+			if now.Down != "" || now.Job("report").State != OK || !now.AsOf.Equal(time.Now()) {
+				t.Errorf("%q, %s, as of %v", now.Down, now.Job("report").State, now.AsOf)
+			}
+			if st := now.Status(); st.State != Unknown || len(st.Needs) != 1 || st.Needs[0].Text != "which nodes live is not known: connection refused" {
+				t.Errorf("%+v", st)
+			}
+			time.Sleep(5 * time.Second)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func TestJustRemoved(t *testing.T) {
 			t.Errorf("%s: overdue %v, %d counted", name, late, r.Overdue)
 		}
 		tick := time.UnixMilli(left).Add(time.Minute)
-		if a := Why(why.Question{Tick: tick, Journal: journal, State: s}, nodes); (a.State == why.Overdue) != c.need {
+		if a := Why(why.Question{Tick: tick, Journal: journal, State: s}, nodes); (a.State == why.Overdue) != c.need || c.need && !strings.Contains(a.Sentence, late[0].Cause) {
 			t.Errorf("%s: explained as %s: %s", name, a.State, a.Sentence)
 		}
 		j := newJob("ns", journal, s, nodes, nil)

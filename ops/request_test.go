@@ -87,30 +87,51 @@ func TestInvalidRequestsDoNothing(t *testing.T) {
 	}
 }
 
-// A store without journals cannot read any.
-type withoutJournals struct{ *memlock.Store }
-
-func (withoutJournals) Journal(context.Context, string, int) (series.Journal, error) {
-	return series.Journal{}, errors.New("the journal cannot be read")
-}
-
-// A pause is not made while the journal cannot be read, because it would hide the ticks of an outage. A resume needs
-// no journal.
-func TestChangesWithoutAJournal(t *testing.T) {
-	s := withoutJournals{memlock.New(memlock.Options{})}
+// A pause that is requested again with its operation is the same pause, with the end of the first one, also after other changes and once
+// only the audit keeps it. A copy that overtakes the first request is that one too.
+func TestPauseOfAUsedOperation(t *testing.T) {
+	s := &lateAudit{Store: memlock.New(memlock.Options{})}
 	s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
-	send := func(action series.Action) ops.Change {
+	c := ops.NewController(s)
+	var end int64
+	send := func(action series.Action, op string, later int64) ops.Change {
 		old := s.ReadSeries(t.Context(), []string{"report"})[0]
-		return ops.NewController(s).Make(t.Context(), &old, ops.Request{Control: series.Control{Key: "report", Action: action, Op: string(action), Who: "ann", Reason: "by hand", Seen: series.AnySeen}})
+		r := ops.Request{Named: true, Relative: action == series.ActionPause, Control: series.Control{Key: "report", Action: action, Op: op, Who: "ann", Reason: "by hand", Seen: series.AnySeen}}
+		if action == series.ActionPause {
+			r.Until = old.Now + 3_600_000 + later
+		}
+		return c.Make(t.Context(), &old, r)
 	}
-	if a := send(series.ActionPause); a.Outcome != ops.ChangeFailed || a.Err == nil {
-		t.Errorf("the pause is answered %+v", a)
+	first := send(series.ActionPause, "op", 0)
+	end = first.Series.Pause.Until
+	if first.Outcome != ops.ChangeMade || first.Change != 1 || end == 0 {
+		t.Fatalf("%+v", first)
 	}
-	if a := s.Control(t.Context(), series.Control{Key: "report", Action: series.ActionPause, Op: "before", Who: "ann", Reason: "by hand", Seen: series.AnySeen}); !a.Made {
-		t.Fatalf("%+v", a)
+	if a := send(series.ActionPause, "op", 5); a.Outcome != ops.ChangeMade || a.Change != 1 || a.Request.Until != end {
+		t.Errorf("%+v", a)
 	}
-	if a := send(series.ActionResume); a.Outcome != ops.ChangeMade || a.Series.Paused {
-		t.Errorf("the resume is answered %+v", a)
+	if a := send(series.ActionPause, "other", -9); a.Outcome != ops.ChangeStands {
+		t.Errorf("another operation with an earlier end: %+v", a)
+	}
+	for i := range series.KeptOps + 1 {
+		if a := send([]series.Action{series.ActionResume, series.ActionPause}[i%2], fmt.Sprint("later ", i), 0); a.Outcome != ops.ChangeMade {
+			t.Fatalf("%d: %+v", i, a)
+		}
+		if i > 0 && i < series.KeptOps {
+			continue
+		}
+		before := s.ReadSeries(t.Context(), []string{"report"})[0].Change
+		s.late = i == 0
+		a := send(series.ActionPause, "op", 5)
+		if !strings.HasPrefix(a.Text, "report: the operation op was done before, as change 1; since then ") || !strings.HasSuffix(a.Text, "Z: by hand") {
+			t.Errorf("after %d changes: %s", i+1, a.Text)
+		}
+		if a.Outcome != ops.ChangeDated || a.Change != 1 || a.Refusal != "" || a.Request.Until != end || a.Series.Change != before || s.ReadSeries(t.Context(), []string{"report"})[0].Change != before {
+			t.Errorf("after %d changes: %+v", i+1, a)
+		}
+	}
+	if a := send(series.ActionResume, "op", 0); a.Refusal != series.RefusedOp || a.Text != "the operation op was used for another change of report: nothing was done" {
+		t.Errorf("the operation of a pause is a resume: %+v", a)
 	}
 }
 
@@ -141,9 +162,10 @@ func TestChangesOfAnUnreadState(t *testing.T) {
 		err   error
 		want  ops.Outcome
 	}{{false, silent, ops.ChangeFailed}, {true, silent, ops.ChangeDoubt}, {true, driver.ErrUnsupported, ops.ChangeFailed}} {
-		r := ops.Request{Named: c.named, Control: series.Control{Key: "report", Action: series.ActionPause, Op: "op", Who: "ann", Reason: "by hand"}}
-		if a := ops.NewController(memlock.New(memlock.Options{})).Make(t.Context(), &series.Series{Key: "report", Err: c.err}, r); a.Outcome != c.want || !errors.Is(a.Err, c.err) {
-			t.Errorf("named %v, %v: %s", c.named, c.err, a.Outcome)
+		r := ops.Request{Named: c.named, Relative: c.named, Control: series.Control{Key: "report", Action: series.ActionPause, Op: "op", Who: "ann", Reason: "by hand", Until: 7}}
+		a := ops.NewController(memlock.New(memlock.Options{})).Make(t.Context(), &series.Series{Key: "report", Err: c.err}, r)
+		if a.Outcome != c.want || !errors.Is(a.Err, c.err) || a.Request.Op != "op" || (a.Request.Until == 0) != c.named { // the first request has its own end
+			t.Errorf("named %v, %v: %+v", c.named, c.err, a)
 		}
 	}
 }
@@ -175,16 +197,23 @@ func TestOverlapOfARun(t *testing.T) {
 	}
 }
 
+// A store may refuse a user.
+var errDenied = errors.New("denied")
+
+func (s *deaf) Refuses(err error) bool { return err == errDenied }
+
 // A refusal answers a request only if no earlier copy of it may have been made.
 func TestRefusedAfterALostReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for lost, want := range []ops.Outcome{ops.ChangeFailed, ops.ChangeDoubt, ops.ChangeDoubt} {
-			s := &deaf{Store: memlock.New(memlock.Options{Now: time.Now}), lose: lost, then: driver.ErrUnsupported}
-			s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
-			old := s.ReadSeries(t.Context(), []string{"report"})[0]
-			r := ops.Request{Control: series.Control{Key: "report", Action: series.ActionPause, Op: "op", Who: "ann", Reason: "by hand"}}
-			if a := ops.NewController(s).Make(t.Context(), &old, r); a.Outcome != want || !errors.Is(a.Err, driver.ErrUnsupported) {
-				t.Errorf("%d lost: %s %v", lost, a.Outcome, a.Err)
+		for _, then := range []error{driver.ErrUnsupported, errDenied, driver.Refuse("key", "x", "y")} {
+			for lost, want := range []ops.Outcome{ops.ChangeFailed, ops.ChangeDoubt, ops.ChangeDoubt} {
+				s := &deaf{Store: memlock.New(memlock.Options{Now: time.Now}), lose: lost, then: then}
+				s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+				old := s.ReadSeries(t.Context(), []string{"report"})[0]
+				r := ops.Request{Control: series.Control{Key: "report", Action: series.ActionPause, Op: "op", Who: "ann", Reason: "by hand"}}
+				if a := ops.NewController(s).Make(t.Context(), &old, r); a.Outcome != want || a.Err != then || (a.Text == "whether the pause of report was done is not known") != (want == ops.ChangeDoubt) {
+					t.Errorf("%d lost: %s %v: %s", lost, a.Outcome, a.Err, a.Text)
+				}
 			}
 		}
 	})

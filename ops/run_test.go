@@ -41,6 +41,11 @@ func TestRuns(t *testing.T) {
 		"left":             {[]series.Line{ran(0, 1)}, []series.Run{over}, Waiting, false},
 		"taken over, ok":   {[]series.Line{ran(0, 1), ran(0, 2), ended(0, series.OutcomeOK)}, nil, OK, false},
 		"given back":       {[]series.Line{ran(0, 1), ended(0, series.OutcomeInterrupted)}, []series.Run{given}, Waiting, false},
+		"given back twice": {[]series.Line{ran(0, 1), ended(0, series.OutcomeInterrupted), ran(0, 2)}, []series.Run{open}, Running, true},
+		"not taken again":  {[]series.Line{ran(0, 1), ended(0, series.OutcomeInterrupted)}, nil, Failing, false},
+		"never started":    {[]series.Line{ran(0, 1), ended(0, series.OutcomeUnstarted)}, nil, Waiting, false},
+		"a change after":   {[]series.Line{ran(0, 1), ended(0, series.OutcomeOK), {Verdict: series.VerdictControl, At: t0 + 200, From: t0, To: t0}}, nil, OK, false},
+		"opened at it":     {[]series.Line{ran(0, 1), ended(0, series.OutcomeOK), {Verdict: series.VerdictOpened, At: t0 + 200, From: t0, To: t0}}, nil, OK, false},
 		"lost":             {[]series.Line{ran(0, 1), {Verdict: series.VerdictLost, At: t0 + 9, From: t0, To: t0}}, nil, Lost, false},
 		"skipped":          {[]series.Line{other(0, series.VerdictSkipped)}, nil, Skipped, false},
 		"missed":           {[]series.Line{other(0, series.VerdictMissed)}, nil, Missed, false},
@@ -214,10 +219,13 @@ func TestListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := &Job{Name: "a", Schedule: schedule, Runs: []Run{{Tick: InstantOf(at(20)), State: Waiting, Node: "n"}, {Tick: InstantOf(at(10)), State: OK}}}
-	j.Overdue = []OverdueTick{{Cause: "no node lives", Overdue: verify.Overdue{Tick: at(30), Last: at(50), Ticks: 3}}, {Overdue: verify.Overdue{Tick: at(20), Ticks: 1, State: "open"}}}
+	j.Overdue = []OverdueTick{{Cause: "no node lives", Overdue: verify.Overdue{Tick: at(30), Last: at(50), Ticks: 3, Since: at(41)}}, {Overdue: verify.Overdue{Tick: at(20), Ticks: 1, State: "open"}}}
 	runs := j.Listed()
-	if len(runs) != 3 || runs[0].Tick != InstantOf(at(50)) || runs[1].Tick != InstantOf(at(20)) || runs[1].State != Overdue || runs[1].Node != "n" || j.Runs[0].State != Waiting {
+	if len(runs) != 3 || runs[0].Tick != InstantOf(at(50)) || runs[0].Job != "a" || runs[0].Reason != "no node lives" || runs[0].Recorded != InstantOf(at(41)) || runs[1].Tick != InstantOf(at(20)) || runs[1].State != Overdue || runs[1].Node != "n" || runs[2].State != OK || j.Runs[0].State != Waiting {
 		t.Fatalf("%+v", runs)
+	}
+	if one := j.overdue(&OverdueTick{Overdue: verify.Overdue{Tick: at(60), Ticks: 1}}); one.Tick != InstantOf(at(60)) || one.Between != "" {
+		t.Errorf("a single tick is the range %+v", one)
 	}
 	if n, few := j.CountIn(&runs[0], at(0), 100), j.CountIn(&runs[0], at(0), 2); n != 3 || few != 2 {
 		t.Errorf("the range of the overdue ticks has %d, counted up to two %d", n, few)
@@ -230,6 +238,18 @@ func TestListed(t *testing.T) {
 	}
 	if n := j.CountIn(&runs[0], at(35), 100); !slices.Equal(ticks, []time.Time{at(40), at(50)}) || n != 2 {
 		t.Errorf("%v, counted %d", ticks, n)
+	}
+}
+
+// The ticks of a range are those of the spec under which it was decided, also after another one is in force. Of a range whose spec is
+// not on record the last tick alone is known.
+func TestRangeOfAnEarlierSpec(t *testing.T) {
+	uses := []series.RevisionUse{{Revision: "new", Spec: "@every 10s", Zone: "UTC", Last: 9}, {Revision: "old", Spec: "@every 5s", Zone: "UTC", Last: 8}}
+	j := newJob("shop", series.Journal{Revisions: uses}, series.Series{Key: "job"}, &NodeList{}, nil)
+	for revision, want := range map[string]int{"new": 3, "old": 6, "": 3, "gone": 1} {
+		if got := j.CountIn(&Run{Tick: 30_000, From: 0, Between: "missed", revision: revision}, time.Time{}, 100); got != want {
+			t.Errorf("%q: %d ticks, want %d", revision, got, want)
+		}
 	}
 }
 
@@ -269,7 +289,8 @@ func TestJitterOfARun(t *testing.T) {
 		t.Fatalf("the jitter is %d ms", delay)
 	}
 	for late, want := range map[int64]int64{delay + 7: delay, delay: delay, delay - earlyGrant: delay - earlyGrant, delay - earlyGrant - 1: -1} {
-		j := series.Journal{Revisions: []series.RevisionUse{use}, Lines: []series.Line{{Verdict: series.VerdictRan, At: tick + late, From: tick - 1, To: tick, Attempt: 1, Revision: "r"}}}
+		other := series.RevisionUse{Revision: "q", Spec: "@every 1s", Zone: "UTC", Policies: "jitter:1s", Node: "m"}
+		j := series.Journal{Revisions: []series.RevisionUse{use, other}, Lines: []series.Line{{Verdict: series.VerdictRan, At: tick + late, From: tick - 1, To: tick, Attempt: 1, Revision: "r"}}}
 		got := int64(-1)
 		if r := Runs("shop", &j, &series.Series{Key: "job"})[0]; r.JitterMs != nil {
 			got = *r.JitterMs
@@ -291,14 +312,19 @@ func TestDelayed(t *testing.T) {
 	due := policies.DueAt("job", tick, tick+time.Hour.Milliseconds())
 	for name, c := range map[string]struct {
 		now, mark int64
+		state     State
+		paused    bool
 		want      bool
 	}{
-		"it waits":      {due - 1, tick - 1, true},
-		"it is due":     {due, tick - 1, false},
-		"it is decided": {due - 1, tick, false},
+		"it waits":          {due - 1, tick - 1, OK, false, true},
+		"it is due":         {due, tick - 1, OK, false, false},
+		"it is decided":     {due - 1, tick, OK, false, false},
+		"the job is paused": {due - 1, tick - 1, Overdue, true, false},
+		"it is retired":     {due - 1, tick - 1, Retired, false, false},
+		"it is not known":   {due - 1, tick - 1, Unknown, false, false},
 	} {
-		j := &Job{Name: "job", Schedule: schedule, Policies: policies, State: OK, Series: series.Series{Now: c.now, Mark: c.mark}}
-		if r := j.delayed(); (r != nil) != c.want || r != nil && (r.State != Waiting || int64(r.Tick) != tick) {
+		j := &Job{Name: "job", Schedule: schedule, Policies: policies, State: c.state, Series: series.Series{Now: c.now, Mark: c.mark, Paused: c.paused}}
+		if r := j.delayed(); (r != nil) != c.want || r != nil && (r.State != Waiting || int64(r.Tick) != tick || r.Job != "job" || int64(r.Recorded) != tick) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
@@ -326,23 +352,19 @@ func TestNeverRan(t *testing.T) {
 	}
 }
 
-// A gap in the audit of a namespace is named. Between the records of one job the numbers of the others are missing.
-func TestAuditGaps(t *testing.T) {
-	records := []series.AuditRecord{{Number: 4}, {Number: 2}, {Number: 1}}
-	if all, one := AuditGaps(nil, "", records), AuditGaps(nil, "report", records); all == "" || one != "" {
-		t.Errorf("%q, and of one job %q", all, one)
-	}
-}
-
 // A job that is listed and has no state is a fault, whether its journal is there or not.
 func TestLostState(t *testing.T) {
 	for name, j := range map[string]series.Journal{
 		"without a journal": {Key: "job"},
 		"with a journal":    {Key: "job", Revisions: []series.RevisionUse{{Revision: "r", Spec: "@hourly", Zone: "UTC"}}},
+		"with its opening":  {Key: "job", Revisions: []series.RevisionUse{{Revision: "r", Spec: "@hourly", Zone: "UTC", First: 1_799_990_000_000, Last: 1_799_990_000_000}}, Lines: []series.Line{{Verdict: series.VerdictOpened, At: 1_799_990_000_000, From: 1_799_990_000_000, To: 1_799_990_000_000}}},
 	} {
-		r, _ := Judge(j, &series.Series{Key: "job", Now: 1_800_000_000_000}, verify.Options{}, NewNodeList(series.MemberList{}, nil))
-		if n := len(r.Faults); r.Job != "job" || n == 0 || r.Faults[n-1] != "it is listed among the jobs, and has no state: the store lost it, or it was deleted" {
+		r, late := Judge(j, &series.Series{Key: "job", Now: 1_800_000_000_000}, verify.Options{}, NewNodeList(series.MemberList{}, nil))
+		if n := len(r.Faults); (len(late) > 0) != (len(j.Lines) > 0) || r.Job != "job" || n == 0 || r.Faults[n-1] != "it is listed among the jobs, and has no state: the store lost it, or it was deleted" {
 			t.Errorf("%s: %+v", name, r)
+		}
+		if job := newJob("shop", j, series.Series{Key: "job", Now: 1_800_000_000_000}, &NodeList{}, nil); (job.State == Unknown) == (len(late) > 0) || job.Fault != r.Faults[0] {
+			t.Errorf("%s: the job is %s: %s", name, job.State, job.Fault)
 		}
 	}
 }

@@ -92,11 +92,7 @@ func (p *Pace) starves() time.Time {
 
 // most returns the greatest age that the run of a tick may have.
 func (p *Pace) most(tick time.Time) time.Duration {
-	most := max(leastStuck, 10*p.Usual)
-	if third := p.after(tick); !third.IsZero() {
-		most = max(most, third.Sub(tick))
-	}
-	return most
+	return max(leastStuck, 10*p.Usual, p.after(tick).Sub(tick)) // without a third tick that is long ago
 }
 
 // after returns the third tick after an instant; zero: there is none.

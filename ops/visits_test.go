@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // historyOf returns a job with a journal of runs that took a second each, a minute apart, the last one at an instant. The run of one of them
@@ -82,6 +83,53 @@ func TestTallyOfAJob(t *testing.T) {
 		Tally(want, j.Runs, j.Schedule, from)
 		if j.counts == nil || len(got) != len(want) || got[OK] != want[OK] || got[OK] != min(n+1, 10) {
 			t.Errorf("since %d minutes: %v, want %v", n, got, want)
+		}
+	}
+}
+
+// The first tick after an instant is that of the spec, also before the instant of the snapshot.
+func TestNextTick(t *testing.T) {
+	end := time.Date(2026, 11, 26, 23, 2, 0, 0, time.UTC)
+	records := series.Journal{Revisions: []series.RevisionUse{{Revision: "r", Spec: "@every 1m", Zone: "UTC"}}}
+	j := newJob("shop", records, series.Series{Key: "a", Now: end.UnixMilli(), Mark: end.UnixMilli()}, &NodeList{}, nil)
+	for after, want := range map[time.Duration]time.Duration{-time.Hour: -59 * time.Minute, -1: 0, 0: time.Minute, time.Minute - 1: time.Minute, time.Minute: 2 * time.Minute, 90 * time.Second: 2 * time.Minute} {
+		if got := j.Next(end.Add(after)); !got.Equal(end.Add(want)) {
+			t.Errorf("after %v: %v, want %v", after, got, end.Add(want))
+		}
+	}
+	if got := (&Job{}).Next(end); !got.IsZero() {
+		t.Errorf("without a spec: %v", got)
+	}
+}
+
+// A job is read again when the time alone may change it: at the end of its pause, when it starves, and when a lost or missed
+// tick is mended. With a run that is not settled that is at once.
+func TestJobThatTheTimeChanges(t *testing.T) {
+	const now, late, never = 1_800_000_000_000, 1_800_000_060_000, 1_900_000_000_000
+	minutely, err := spec.Parse("@every 1m", time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(state State, recorded int64) []Run { return []Run{{State: state, Recorded: Instant(recorded)}} }
+	starves, day := Pace{Schedule: minutely, Since: utc(now - 60_000)}, mendedFor.Milliseconds()
+	for name, c := range map[string]struct {
+		job  Job
+		want int64
+	}{
+		"nothing":              {Job{judgeAt: never}, never},
+		"a tick is overdue":    {Job{judgeAt: late, Runs: run(Lost, now)}, late},
+		"a run":                {Job{judgeAt: never, Series: series.Series{Runs: []series.Run{{State: series.RunOpen}}}}, 0},
+		"a pause":              {Job{judgeAt: never, Series: series.Series{Paused: true}, Pace: starves}, never},
+		"a pause with an end":  {Job{judgeAt: never, Series: series.Series{Paused: true, Pause: series.Pause{Until: late}}}, late + 1},
+		"no success":           {Job{judgeAt: never, Pace: starves}, now - 60_000 + leastStarved.Milliseconds() + 1},
+		"lost":                 {Job{judgeAt: never, Runs: run(Lost, now-5)}, now - 5 + day},
+		"missed":               {Job{judgeAt: never, Runs: run(Missed, now-5)}, now - 5 + day},
+		"failed":               {Job{judgeAt: never, Runs: run(Failing, now-5)}, never},
+		"lost, and not listed": {Job{judgeAt: never, Runs: run(Lost, now-1-day)}, never},
+	} {
+		c.job.Series.Now = now
+		if got := c.job.turns(); got != c.want {
+			t.Errorf("%s: at %d, want %d", name, got, c.want)
 		}
 	}
 }
