@@ -63,6 +63,11 @@ func TestExtendRefused(t *testing.T) {
 			t.Errorf("extend what the store forgot: %v", err)
 		}
 		wantErr(t, "the cause", context.Cause(lease.Context()), lock.ErrForgotten)
+		late := acquire(t, l, "late", lock.Options{TTL: 10 * time.Second, Fixed: true})
+		store.before = func(string) { time.Sleep(5 * time.Second) }
+		time.Sleep(5 * time.Second)
+		wantErr(t, "extend with an answer that comes after the end of trust", late.Extend(t.Context()), lock.ErrLost)
+		store.before = func(string) {}
 		other := acquire(t, l, "other", lock.Options{Fixed: true})
 		wantErr(t, "release", other.Release(t.Context()), nil)
 		wantErr(t, "extend what is released", other.Extend(t.Context()), lock.ErrReleased)

@@ -51,6 +51,9 @@ func TestTogetherInside(t *testing.T) {
 	outer := acquire(t, l, "b", lock.Options{})
 	all, err := l.AcquireAll(outer.Context(), abc, lock.Options{Reenter: true})
 	wantErr(t, "acquire", err, nil)
+	if n := store.acquires.Load(); n != 1 { // of the outer lease; the others wait in the store
+		t.Errorf("%d requests to acquire, want none for all keys at once", n)
+	}
 	if all.All()[1].Fence() != outer.Fence() {
 		t.Errorf("the fence is %d, that of the outer lease %d", all.All()[1].Fence(), outer.Fence())
 	}
