@@ -126,9 +126,9 @@ func (l *Locker) acquireInline(ctx context.Context, a *driver.Acquisition, o *Op
 			l.local.pass(a.Key, turn, lease == nil)
 		}
 	}()
-	lease, answered, err := l.askInline(ctx, a, o, l.driver.Acquire)
+	lease, _, err := l.askInline(ctx, a, o, l.driver.Acquire)
 	panicked = false
-	if answered && err != nil {
+	if err != nil {
 		l.inline.postpone()
 	}
 	return lease

@@ -51,15 +51,16 @@ func TestForceOfALiveHolder(t *testing.T) {
 // A force without an answer is repeated with the same ID, for 3 seconds; then it returns the doubt.
 func TestForceInDoubt(t *testing.T) {
 	for _, c := range []struct {
+		id   string
 		lost int // answers
 		want error
-	}{{2, nil}, {1000, errNetwork}} {
+	}{{"", 2, nil}, {"ticket-7", 2, nil}, {"ticket-7", 1000, errNetwork}} {
 		synctest.Test(t, func(t *testing.T) {
 			store := &doubtfulForce{Store: new(memlock.Store), lost: c.lost}
 			l := lock.New(store, "a")
 			acquire(t, l, "k", lock.Options{})
 			began := time.Now()
-			made, err := l.Force(t.Context(), driver.ForceRequest{Key: "k", By: "alice", Reason: "gone"})
+			made, err := l.Force(t.Context(), driver.ForceRequest{Key: "k", ID: c.id, By: "alice", Reason: "gone"})
 			wantErr(t, "force", err, c.want)
 			switch took := time.Since(began); {
 			case err == nil && (len(store.ids) != 3 || made.ID != store.ids[0]):
@@ -68,8 +69,8 @@ func TestForceInDoubt(t *testing.T) {
 				t.Errorf("after %v: %v", took, err)
 			}
 			for _, id := range store.ids {
-				if id != store.ids[0] {
-					t.Errorf("asked with the IDs %q and %q", store.ids[0], id)
+				if id != store.ids[0] || c.id != "" && id != c.id {
+					t.Errorf("asked with the IDs %q and %q, for %q", store.ids[0], id, c.id)
 				}
 			}
 		})

@@ -226,7 +226,8 @@ func TestBadArguments(t *testing.T) {
 	_, inspect := l.Inspect(t.Context(), "a\x00b")
 	_, holders := l.Holders(t.Context(), "a\x00b")
 	_, records := l.ForceRecords(t.Context(), "a\x00b")
-	for name, err := range map[string]error{"Inspect": inspect, "Holders": holders, "ForceRecords": records} {
+	_, force := l.Force(t.Context(), driver.ForceRequest{Key: "a\x00b", By: "alice", Reason: "gone"})
+	for name, err := range map[string]error{"Inspect": inspect, "Holders": holders, "ForceRecords": records, "Force": force} {
 		if bad, ok := errors.AsType[*lock.ArgumentError](err); !ok || bad.Argument != "key" {
 			t.Errorf("%s: %v, want a fault of key", name, err)
 		}

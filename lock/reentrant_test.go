@@ -26,7 +26,11 @@ func TestReentrant(t *testing.T) {
 		if store.acquires.Load() != 1 || inner.Fence() != outer.Fence() || inner.Deadline() != outer.Deadline() {
 			t.Errorf("the store was asked %d times, the fences are %d and %d", store.acquires.Load(), outer.Fence(), inner.Fence())
 		}
-		for _, s := range []*lock.Lease{inner, middle} {
+		wantErr(t, "extend a lease that is renewed", inner.Extend(t.Context()), lock.ErrUnsupported)
+		wantErr(t, "release", middle.Release(t.Context()), nil)
+		late, err := l.TryAcquire(context.WithoutCancel(middle.Context()), "k", lock.Options{Reenter: true})
+		wantErr(t, "again, with a context of a lease that was released inside the outer one", err, nil)
+		for _, s := range []*lock.Lease{inner, late} {
 			wantErr(t, "release", s.Release(t.Context()), nil)
 			wantErr(t, "release twice", s.Release(t.Context()), lock.ErrReleased)
 			wantErr(t, "the cause", context.Cause(s.Context()), lock.ErrReleased)

@@ -27,7 +27,7 @@ func noticed(l *lock.Locker) <-chan lock.StoreEvent {
 func TestForgottenLeaseIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(memlock.Store)
-		l := lock.New(store, "a")
+		l := lock.New(plainOnly{store}, "a") // which has no clocks
 		events := noticed(l)
 		all := append(runs(t, store, 0, 3*time.Second), acquire(t, l, "plain", lock.Options{TTL: 3 * time.Second}))
 		time.Sleep(10 * time.Second)

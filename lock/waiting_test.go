@@ -166,6 +166,20 @@ func TestPolledStore(t *testing.T) {
 	})
 }
 
+// A store without a queue that refuses a request for good is not asked again.
+func TestPolledStoreThatRefuses(t *testing.T) {
+	lease, err := lock.New(plainOnly{refusesAll{new(memlock.Store)}}, "a").Acquire(t.Context(), "k", lock.Options{})
+	if wantErr(t, "acquire", err, lock.ErrUnsupported); lease != nil {
+		t.Errorf("there is a lease: %+v", lease)
+	}
+}
+
+type refusesAll struct{ *memlock.Store }
+
+func (refusesAll) Acquire(context.Context, driver.Acquisition) (driver.Grant, error) {
+	return driver.Grant{}, lock.ErrUnsupported
+}
+
 // A grant that was asked for long ago is no lease: the waiter asks again.
 func TestStaleHandOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
