@@ -107,7 +107,10 @@ func TestReleaseWithoutAnswer(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					store := newFaulty()
-					leases, err := lock.New(store, "a").AcquireAll(t.Context(), keys, lock.Options{TTL: 5 * time.Second})
+					l := lock.New(store, "a")
+					var d diary
+					l.OnEvent(d.note)
+					leases, err := l.AcquireAll(t.Context(), keys, lock.Options{TTL: 5 * time.Second})
 					wantErr(t, "acquire", err, nil)
 					store.lose = func(string) bool { return true }
 					ctx, stop := context.WithCancel(t.Context())
@@ -120,6 +123,15 @@ func TestReleaseWithoutAnswer(t *testing.T) {
 					wantErr(t, "the release", err, errNetwork)
 					if took := time.Since(began); took != most || !strings.HasPrefix(err.Error(), "lock: release ") {
 						t.Errorf("the release, cancelled %v, took %v: %v", cancelled, took, err)
+					}
+					all := d.take(t, l)
+					if len(all) != 2*len(keys) {
+						t.Fatalf("the events are %+v", all)
+					}
+					for _, e := range all[len(keys):] {
+						if e.Kind != lock.EventReleased || !errors.Is(e.Err, errNetwork) {
+							t.Errorf("the event is %+v, want a release in doubt", e)
+						}
 					}
 				})
 			})

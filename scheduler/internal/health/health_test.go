@@ -89,7 +89,7 @@ func TestReport(t *testing.T) {
 		switch down, back := h.Report(now); {
 		case back:
 			got = append(got, fmt.Sprintf("%ds back", s))
-		case len(down) > 0 && down[0].Err != errDown:
+		case len(down) > 0 && !errors.Is(down[0].Err, errDown):
 			t.Errorf("the reason is %v", down[0].Err)
 		case len(down) > 0:
 			got = append(got, fmt.Sprintf("%ds down", s))
