@@ -73,7 +73,7 @@ func TestPatternsThatAreNone(t *testing.T) {
 		`Post "https://api.example.com/v1": dial tcp 10.0.0.7:443: connect: connection refused`,
 		"exit code 3: no such table: tokens", "panic: runtime error: index out of range [5] with length 3",
 		"goroutine 7 [running]:\nmain.(*vault).password(0xc000012345)\n\t/src/app/token.go:42 +0x1d\ncreated by main.secret in goroutine 1\n",
-		"error 404 for 3 seconds", "r 1", "token: abcdefghijklmnopqrs", "http://host:80 bob@example.com", "micro_services_are_down_everywhere", "tokens=3 max_tokens: 5", "keyword=value x=1 y:2",
+		"error 404 for 3 seconds", "r 1", "token: abcdefghijklmnopqrs", "http://host:80 bob@example.com", `"http://host:80","bob@example.com"`, " ", "micro_services_are_down_everywhere", "tokens=3 max_tokens: 5", "keyword=value x=1 y:2",
 	} {
 		if got := redact.Patterns(text); got != text {
 			t.Errorf("%q is changed to %q", text, got)
@@ -104,6 +104,9 @@ func TestCutPatterns(t *testing.T) {
 		if got := redact.Head("üb", n); got != want {
 			t.Errorf("the first %d bytes are %q", n, got)
 		}
+	}
+	if got := redact.Tail("password=hunter2 abc", 3); got != "abc" {
+		t.Errorf("the tail behind a secret is %q", got)
 	}
 	if got := redact.Tail("bü", 1); got != "" {
 		t.Errorf("the last byte is %q", got)
