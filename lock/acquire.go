@@ -101,9 +101,7 @@ func (l *Locker) acquire(ctx context.Context, a driver.Acquisition, o *Options, 
 	}
 	return l.callUntilDone(ctx, key, func(latest *noted) (*Lease, error) {
 		var waited atomic.Bool
-		if latest != nil {
-			a.Answered = latest.note
-		}
+		a.Answered = latest.note
 		a.Refused = func(held *HeldError) {
 			w.mustWait(held.Left)
 			waited.Store(true)
@@ -128,9 +126,9 @@ func (l *Locker) acquireInline(ctx context.Context, a *driver.Acquisition, o *Op
 			l.local.pass(a.Key, turn, lease == nil)
 		}
 	}()
-	lease, answered, err := l.askInline(ctx, a, o, l.driver.Acquire)
+	lease, _, err := l.askInline(ctx, a, o, l.driver.Acquire)
 	panicked = false
-	if answered && err != nil {
+	if err != nil {
 		l.inline.postpone()
 	}
 	return lease
@@ -286,14 +284,8 @@ func (l *Locker) Do(ctx context.Context, key string, o Options, f func(ctx conte
 	if given {
 		defer context.AfterFunc(ctx, func() { lease.Cancel(context.Cause(ctx)) })()
 	}
-	released := false
-	defer func() { // also when f panics
-		if !released {
-			_ = lease.Release(ctx)
-		}
-	}()
+	defer func() { _ = lease.Release(ctx) }() // when f panics; otherwise it is released already
 	err = f(lease.Context(), lease)
-	released = true
 	return errors.Join(err, lease.Release(ctx))
 }
 

@@ -229,7 +229,12 @@ func backInTime(t *testing.T, l *lock.Locker, ask func(context.Context, *lock.Lo
 }
 
 // panicky is a store whose driver panics, after a second.
-type panicky struct{ *faulty }
+type panicky struct {
+	*faulty
+	prompt bool
+}
+
+func (p *panicky) Prompt() bool { return p.prompt }
 
 func (p *panicky) Acquire(context.Context, driver.Acquisition) (driver.Grant, error) {
 	time.Sleep(time.Second)
@@ -261,21 +266,23 @@ func TestPanicsOfADriverReachTheCaller(t *testing.T) {
 				return context.WithTimeout(ctx, 970*time.Millisecond)
 			},
 		} {
-			t.Run(name+"/"+limit, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					l := lock.New(&panicky{newFaulty()}, "a")
-					ctx, stop := ctx(t.Context())
-					defer stop()
-					for n := 0; n < 2 && (n == 0 || ctx.Err() == nil); n++ {
-						if p := panicOf(func() { _ = ask(ctx, l) }); p != "the driver" {
-							t.Errorf("recovered %v", p)
+			for _, prompt := range []bool{false, true} {
+				t.Run(name+"/"+limit, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						l := lock.New(&panicky{newFaulty(), prompt}, "a")
+						ctx, stop := ctx(t.Context())
+						defer stop()
+						for n := 0; n < 2 && (n == 0 || ctx.Err() == nil); n++ {
+							if p := panicOf(func() { _ = ask(ctx, l) }); p != "the driver" {
+								t.Errorf("recovered %v", p)
+							}
 						}
-					}
-					if n := l.Lines(); n != 0 {
-						t.Errorf("%d lines are left", n)
-					}
+						if n := l.Lines(); n != 0 {
+							t.Errorf("%d lines are left", n)
+						}
+					})
 				})
-			})
+			}
 		}
 	}
 }
@@ -341,15 +348,16 @@ func TestLatestAnswerCounts(t *testing.T) {
 	}
 }
 
-// An answer that comes within 40 ms of the end of its caller's context is the caller's;
-// after 40 ms the caller is back without one.
+// An answer that comes within 40 ms of the end of its caller's context is the caller's, also after a reply
+// that was lost; after 40 ms the caller is back without one.
 func TestAnswerAfterTheEnd(t *testing.T) {
 	const grace = 40 * time.Millisecond
 	for _, after := range []time.Duration{time.Microsecond, grace - time.Microsecond, grace + time.Microsecond} {
 		synctest.Test(t, func(t *testing.T) {
 			store := newFaulty()
 			acquire(t, lock.New(store.Store, "b"), "k", lock.Options{})
-			store.before = func(string) { time.Sleep(time.Second + after) }
+			store.lose = times(1, "acquire")
+			store.before = func(string) { time.Sleep((time.Second + after - 20*time.Millisecond) / 2) } // there is a pause between the two requests
 			l := lock.New(store, "a")
 			began := time.Now()
 			_, err := l.TryAcquire(ctxFor(t, time.Second), "k", lock.Options{})

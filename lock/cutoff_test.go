@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,6 +68,9 @@ func TestEndKeepsTheDoubt(t *testing.T) {
 				err := ask(ctx, s)
 				wantErr(t, "the error", err, errImpatient)
 				wantErr(t, "the error", err, errRefused)
+				if n := strings.Count(err.Error(), errImpatient.Error()); n != 1 {
+					t.Errorf("the error has its cause %d times: %v", n, err)
+				}
 				if s.asked != 2 {
 					t.Errorf("asked %d times", s.asked)
 				}
@@ -80,8 +84,8 @@ func TestTTLKeepsTheDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, err := lock.New(&cutOff{Store: new(memlock.Store)}, "a").TryAcquire(t.Context(), "k", lock.Options{TTL: time.Second})
 		wantErr(t, "the error", err, errRefused)
-		if errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the error is %v, and the caller's context goes on", err)
+		if want := `lock: acquire "k": connection refused`; err.Error() != want {
+			t.Errorf("the error is %v, want %v: the caller's context goes on", err, want)
 		}
 	})
 }

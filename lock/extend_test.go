@@ -44,6 +44,8 @@ func TestExtendRefused(t *testing.T) {
 		wantErr(t, "extend what is renewed", renewed.Extend(t.Context()), lock.ErrUnsupported)
 		wantErr(t, "release", renewed.Release(t.Context()), nil)
 
+		var d diary
+		l.OnEvent(d.note)
 		lease := acquire(t, l, "k", lock.Options{TTL: 10 * time.Second, Fixed: true})
 		before := lease.Deadline()
 		store.lose = func(op string) bool { return op == "renew" }
@@ -55,6 +57,7 @@ func TestExtendRefused(t *testing.T) {
 		if !lease.Deadline().Equal(before) || lease.Check() != nil {
 			t.Errorf("after doubt: %v, the deadline moved by %v", lease.Check(), lease.Deadline().Sub(before))
 		}
+		d.want(t, l, "acquired k 0s") // and not extended
 		store.lose = times(2, "renew")
 		time.Sleep(time.Second)
 		wantErr(t, "extend after two lost replies", lease.Extend(t.Context()), nil)
@@ -63,6 +66,11 @@ func TestExtendRefused(t *testing.T) {
 			t.Errorf("extend what the store forgot: %v", err)
 		}
 		wantErr(t, "the cause", context.Cause(lease.Context()), lock.ErrForgotten)
+		late := acquire(t, l, "late", lock.Options{TTL: 10 * time.Second, Fixed: true})
+		store.lose = func(string) bool { time.Sleep(4500 * time.Millisecond); return false }
+		time.Sleep(5 * time.Second)
+		wantErr(t, "extend with an answer that comes after the end of trust", late.Extend(t.Context()), lock.ErrLost)
+		store.lose = func(string) bool { return false }
 		other := acquire(t, l, "other", lock.Options{Fixed: true})
 		wantErr(t, "release", other.Release(t.Context()), nil)
 		wantErr(t, "extend what is released", other.Extend(t.Context()), lock.ErrReleased)

@@ -56,7 +56,11 @@ func (s *prompt) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 }
 
 func (s *prompt) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
-	return s.Acquire(ctx, a)
+	g, err := s.Acquire(ctx, a)
+	if isHeld(err) {
+		return s.faulty.Wait(ctx, a)
+	}
+	return g, err
 }
 
 func stack() string {
@@ -106,6 +110,33 @@ func TestRequestsToAPromptStore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A prompt store that holds the key refuses a try, and lets the callers of Acquire wait in line: only the
+// first of them has a place in the store. The requests after a refusal are not sent by their callers.
+func TestHeldKeyOfAPromptStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &prompt{silent: &silent{faulty: newFaulty()}}
+		l := lock.New(store, "a")
+		held := acquire(t, lock.New(store.Store, "b"), "k", lock.Options{TTL: time.Hour})
+		lease, err := l.TryAcquire(t.Context(), "k", lock.Options{})
+		if !isHeld(err) || lease != nil {
+			t.Errorf("the try: %+v, %v, want a HeldError", lease, err)
+		}
+		var wg sync.WaitGroup
+		var o order
+		for i, behind := range []int{0, 1, 2} {
+			enter(t, &wg, l, &o, fmt.Sprint(i))
+			if n := l.Behind("k"); n != behind {
+				t.Errorf("%d callers are behind the first, want %d", n, behind)
+			}
+		}
+		wantErr(t, "the release", held.Release(t.Context()), nil)
+		wg.Wait()
+		if want := 1 + 1 + 3; len(store.owners) != want { // the try, the first caller's own request, and the waits
+			t.Errorf("%d requests, want %d", len(store.owners), want)
+		}
+	})
 }
 
 // A request that waits for replicas, or whose context cannot end, is not given up after 25 ms to be sent again.

@@ -68,6 +68,16 @@ func (s *asking) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 	return s.faulty.Acquire(ctx, a)
 }
 
+func (s *asking) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	s.floor = a.Fence
+	return s.faulty.Wait(ctx, a)
+}
+
+func (s *asking) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
+	s.floor = as[0].Fence
+	return s.faulty.AcquireAll(ctx, as)
+}
+
 // The fence of a key is a floor for the next grant of that key, and for no other, which another
 // server may judge by another clock. Fences of series are no floors for plain keys, which a store
 // may count apart.
@@ -90,9 +100,21 @@ func TestFloorsApart(t *testing.T) {
 			t.Errorf("the first of another key came with the floor %d", store.floor)
 		}
 		wantErr(t, "release", first.Release(t.Context()), nil)
-		acquire(t, l, "job", lock.Options{})
+		second := acquire(t, l, "job", lock.Options{})
 		if store.floor != first.Fence() {
 			t.Errorf("the second came with the floor %d, the first had the fence %d", store.floor, first.Fence())
+		}
+		wantErr(t, "release", second.Release(t.Context()), nil)
+		third, err := l.Acquire(t.Context(), "job", lock.Options{})
+		wantErr(t, "acquire", err, nil)
+		if store.floor != second.Fence() {
+			t.Errorf("the third, which waited, came with the floor %d, the second had the fence %d", store.floor, second.Fence())
+		}
+		wantErr(t, "release", third.Release(t.Context()), nil)
+		_, err = l.AcquireAll(t.Context(), []string{"job", "more"}, lock.Options{})
+		wantErr(t, "acquire with another key", err, nil)
+		if store.floor != third.Fence() {
+			t.Errorf("the fourth, with another key, came with the floor %d, the third had the fence %d", store.floor, third.Fence())
 		}
 	})
 }

@@ -39,6 +39,24 @@ func TestAcquireAll(t *testing.T) {
 	})
 }
 
+// The loss of any lease is the loss of the set. A store that cannot release keys together releases each.
+func TestCheckOfASet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFaulty()
+		l := lock.New(plainOnly{store}, "a")
+		all, err := l.AcquireAll(t.Context(), []string{"a", "b"}, lock.Options{TTL: time.Second})
+		wantErr(t, "acquire", err, nil)
+		all.All()[1].Abandon(nil)
+		time.Sleep(time.Second)
+		wantErr(t, "check of the first lease", all.All()[0].Check(), nil)
+		wantErr(t, "check", all.Check(), lock.ErrLost)
+		wantErr(t, "release", all.Release(t.Context()), lock.ErrLost)
+		if n := store.releases.Load(); n != 2 {
+			t.Errorf("%d releases of two leases", n)
+		}
+	})
+}
+
 // free fails the test unless the keys are.
 func free(t *testing.T, l *lock.Locker, keys ...string) {
 	t.Helper()

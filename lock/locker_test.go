@@ -223,6 +223,15 @@ func TestBadArguments(t *testing.T) {
 			t.Errorf("TryAcquire(%q, %v) = %v, want a fault of %s", c.key, c.ttl, err, c.argument)
 		}
 	}
+	_, inspect := l.Inspect(t.Context(), "a\x00b")
+	_, holders := l.Holders(t.Context(), "a\x00b")
+	_, records := l.ForceRecords(t.Context(), "a\x00b")
+	_, force := l.Force(t.Context(), driver.ForceRequest{Key: "a\x00b", By: "alice", Reason: "gone"})
+	for name, err := range map[string]error{"Inspect": inspect, "Holders": holders, "ForceRecords": records, "Force": force} {
+		if bad, ok := errors.AsType[*lock.ArgumentError](err); !ok || bad.Argument != "key" {
+			t.Errorf("%s: %v, want a fault of key", name, err)
+		}
+	}
 }
 
 // Do releases when the function returns and when it panics.

@@ -26,10 +26,16 @@ func TestReentrant(t *testing.T) {
 		if store.acquires.Load() != 1 || inner.Fence() != outer.Fence() || inner.Deadline() != outer.Deadline() {
 			t.Errorf("the store was asked %d times, the fences are %d and %d", store.acquires.Load(), outer.Fence(), inner.Fence())
 		}
-		for _, s := range []*lock.Lease{inner, middle} {
+		wantErr(t, "extend a lease that is renewed", inner.Extend(t.Context()), lock.ErrUnsupported)
+		wantErr(t, "release", middle.Release(t.Context()), nil)
+		late, err := l.TryAcquire(context.WithoutCancel(middle.Context()), "k", lock.Options{Reenter: true})
+		wantErr(t, "again, with a context of a lease that was released inside the outer one", err, nil)
+		for _, s := range []*lock.Lease{inner, late} {
 			wantErr(t, "release", s.Release(t.Context()), nil)
 			wantErr(t, "release twice", s.Release(t.Context()), lock.ErrReleased)
 			wantErr(t, "the cause", context.Cause(s.Context()), lock.ErrReleased)
+			wantErr(t, "check", s.Check(), lock.ErrReleased)
+			wantErr(t, "extend", s.Extend(t.Context()), lock.ErrReleased)
 			wantErr(t, "check of the outer lease", outer.Check(), nil)
 		}
 		if n := store.releases.Load(); n != 0 {
@@ -65,6 +71,30 @@ func TestReentrantThroughAnotherContext(t *testing.T) {
 		wantErr(t, "release", errors.Join(all.Release(t.Context()), middle.Release(t.Context())), nil)
 		wantErr(t, "check", outer.Check(), nil)
 		wantErr(t, "release the outer ones", errors.Join(outer.Release(t.Context()), other.Release(t.Context())), nil)
+	})
+}
+
+// Extend and Abandon of a lease inside another count for the outer lease, and a context that has ended gets
+// no lease.
+func TestReentrantCallsOfTheInnerLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lock.New(new(memlock.Store), "a")
+		outer := acquire(t, l, "k", lock.Options{TTL: 10 * time.Second, Fixed: true})
+		inner, err := l.Acquire(outer.Context(), "k", lock.Options{Reenter: true})
+		wantErr(t, "acquire again", err, nil)
+		time.Sleep(5 * time.Second)
+		wantErr(t, "extend", inner.Extend(t.Context()), nil)
+		if left := time.Until(outer.Deadline()); left != 9*time.Second { // less the margin
+			t.Errorf("%v are left after the extension", left)
+		}
+		ended, end := context.WithCancel(outer.Context())
+		end()
+		_, err = l.Acquire(ended, "k", lock.Options{Reenter: true})
+		wantErr(t, "acquire with a context that has ended", err, context.Canceled)
+		reason := errors.New("it cannot end")
+		inner.Abandon(reason)
+		wantErr(t, "the cause of the inner context", context.Cause(inner.Context()), reason)
+		wantErr(t, "the cause of the outer context", context.Cause(outer.Context()), reason)
 	})
 }
 

@@ -90,25 +90,52 @@ func TestReleaseOfCancelled(t *testing.T) {
 		lease := acquire(t, l, "k", lock.Options{})
 		wantErr(t, "release with its own context", lease.Release(lease.Context()), nil)
 		free(t, l, "k")
+		store := newFaulty()
+		l = lock.New(heeding{store}, "a")
+		lease = acquire(t, l, "k", lock.Options{})
+		store.Forget()
+		lease.Cancel(nil)
+		wantErr(t, "release of a forgotten lease with its own context", lease.Release(lease.Context()), lock.ErrForgotten)
 	})
 }
 
-// A release that gets no answer is repeated for the length of the lease, and no longer: the key is free
-// then, and the caller waits.
+// A release that gets no answer is repeated for the length of the lease, or for a second if its context has
+// ended, and no longer: the key is free when the lease is over, and the caller waits.
 func TestReleaseWithoutAnswer(t *testing.T) {
 	for name, keys := range map[string][]string{"one": {"k"}, "several": {"j", "k"}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := newFaulty()
-				leases, err := lock.New(store, "a").AcquireAll(t.Context(), keys, lock.Options{TTL: 5 * time.Second})
-				wantErr(t, "acquire", err, nil)
-				store.lose = func(string) bool { return true }
-				began := time.Now()
-				if err := leases.Release(t.Context()); err == nil || time.Since(began) != 5*time.Second {
-					t.Errorf("the release took %v: %v", time.Since(began), err)
-				}
+		for cancelled, most := range map[bool]time.Duration{false: 5 * time.Second, true: time.Second} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := newFaulty()
+					l := lock.New(store, "a")
+					var d diary
+					l.OnEvent(d.note)
+					leases, err := l.AcquireAll(t.Context(), keys, lock.Options{TTL: 5 * time.Second})
+					wantErr(t, "acquire", err, nil)
+					store.lose = func(string) bool { return true }
+					ctx, stop := context.WithCancel(t.Context())
+					defer stop()
+					if cancelled {
+						stop()
+					}
+					began := time.Now()
+					err = leases.Release(ctx)
+					wantErr(t, "the release", err, errNetwork)
+					if took := time.Since(began); took != most || !strings.HasPrefix(err.Error(), "lock: release ") {
+						t.Errorf("the release, cancelled %v, took %v: %v", cancelled, took, err)
+					}
+					all := d.take(t, l)
+					if len(all) != 2*len(keys) {
+						t.Fatalf("the events are %+v", all)
+					}
+					for _, e := range all[len(keys):] {
+						if e.Kind != lock.EventReleased || !errors.Is(e.Err, errNetwork) {
+							t.Errorf("the event is %+v, want a release in doubt", e)
+						}
+					}
+				})
 			})
-		})
+		}
 	}
 }
 

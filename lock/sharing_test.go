@@ -359,7 +359,7 @@ func ExampleUpgradeError() {
 		return err
 	})
 	upgrade, is := errors.AsType[*lock.UpgradeError](err)
-	fmt.Println(is, upgrade.Key)
+	fmt.Println(is, upgrade)
 	// Output:
-	// true catalogue
+	// true lock: "catalogue" is held by this context with the limit none, it cannot be acquired with the limit 1 before it is released
 }

@@ -27,7 +27,7 @@ func noticed(l *lock.Locker) <-chan lock.StoreEvent {
 func TestForgottenLeaseIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(memlock.Store)
-		l := lock.New(store, "a")
+		l := lock.New(plainOnly{store}, "a") // which has no clocks
 		events := noticed(l)
 		all := append(runs(t, store, 0, 3*time.Second), acquire(t, l, "plain", lock.Options{TTL: 3 * time.Second}))
 		time.Sleep(10 * time.Second)
@@ -45,8 +45,9 @@ func TestForgottenLeaseIsReported(t *testing.T) {
 		if len(events) != 1 {
 			t.Fatalf("it reported %d events, want of the plain lease", len(events))
 		}
-		if got := <-events; got.Key != "plain" || got.Fence == 0 || got.Step != 0 {
-			t.Errorf("it reported %+v", got)
+		got := <-events
+		if want := fmt.Sprintf(`the store has forgotten the lease on "plain" with the fence %d`, got.Fence); got.Key != "plain" || got.Fence == 0 || got.Step != 0 || got.String() != want {
+			t.Errorf("it reported %+v, %v", got, got)
 		}
 	})
 }
@@ -73,11 +74,11 @@ func TestSilenceIsNotForgetting(t *testing.T) {
 	})
 }
 
-// A store's clock that jumps is reported with how far, once; drift, and a slow answer,
-// are not.
+// A store's clock that jumps is reported with how far, once; drift is not.
 func TestClockStepIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ahead atomic.Int64
+		ahead.Store(int64(time.Hour)) // from the beginning, which is no step
 		l := lock.New(memlock.New(memlock.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}), "a")
 		events := noticed(l)
 		lease := acquire(t, l, "k", lock.Options{TTL: 30 * time.Second})
@@ -94,12 +95,54 @@ func TestClockStepIsReported(t *testing.T) {
 			if len(events) != 1 {
 				t.Fatalf("of a step by %v it reported %d events", step, len(events))
 			}
-			if got := <-events; (got.Step-step).Abs() > time.Second || got.Key != "" || got.Server == "" {
-				t.Errorf("of a step by %v it reported %+v", step, got)
+			got := <-events
+			if want := "the clock of the store " + got.Server + " jumped by " + got.Step.String(); (got.Step-step).Abs() > time.Second || got.Key != "" || got.Server == "" || got.String() != want {
+				t.Errorf("of a step by %v it reported %+v, %v", step, got, got)
 			}
 		}
 		wantErr(t, "release", lease.Release(t.Context()), nil)
 	})
+}
+
+// A reading that took long shows no step that its slow answer explains, nor does the next one. Clocks are read
+// once a second, however often leases are renewed.
+func TestSlowReadingIsNoStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowClock{Store: new(memlock.Store)}
+		l := lock.New(store, "a")
+		events := noticed(l)
+		lease := acquire(t, l, "k", lock.Options{TTL: driver.MinTTL})
+		time.Sleep(10 * time.Second)
+		if n := store.readings.Load(); n < 8 || n > 11 {
+			t.Errorf("%d readings in 10 seconds", n)
+		}
+		for _, slow := range []time.Duration{2 * time.Second, 0} {
+			store.slow.Store(int64(slow))
+			time.Sleep(5 * time.Second)
+			if len(events) != 0 {
+				t.Errorf("a reading that took %v was reported as %v", slow, <-events)
+			}
+		}
+		wantErr(t, "release", lease.Release(t.Context()), nil)
+		time.Sleep(5 * time.Second) // the last reading returns
+	})
+}
+
+// slowClock is a store that answers readings of its clock slowly.
+type slowClock struct {
+	*memlock.Store
+	slow     atomic.Int64
+	readings atomic.Int32
+}
+
+func (s *slowClock) Now(ctx context.Context) ([]driver.ClockReading, error) {
+	s.readings.Add(1)
+	rs, err := s.Store.Now(ctx)
+	time.Sleep(time.Duration(s.slow.Load()))
+	for i := range rs {
+		rs[i].Received = time.Now()
+	}
+	return rs, err
 }
 
 // restarted is a store whose readings come from a process that the test names, one
@@ -154,6 +197,8 @@ func TestReplacedServerIsReported(t *testing.T) {
 			{map[string]string{"x": "6"}, ""}, // a failover: y's place is empty for a while
 			{map[string]string{"x": "6", "z": "8"}, "z"},
 			{map[string]string{"x": "6", "z": "8", "y": "9"}, ""},
+			{map[string]string{"x": "6", "w": "10", "y": "9"}, "w"},
+			{map[string]string{"x": "6", "w": "10", "y": "9", "v": "11"}, ""}, // z's place is taken by w already
 		} {
 			become(step.masters)
 			switch {

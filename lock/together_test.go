@@ -20,7 +20,7 @@ func TestTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFaulty()
 		l := lock.New(store, "a")
-		all, err := l.AcquireAll(t.Context(), abc, lock.Options{TTL: time.Second})
+		all, err := l.AcquireAll(t.Context(), abc, lock.Options{TTL: time.Second, Reenter: true})
 		wantErr(t, "acquire", err, nil)
 		time.Sleep(10 * time.Second) // each is renewed
 		wantErr(t, "check", all.Check(), nil)
@@ -51,6 +51,9 @@ func TestTogetherInside(t *testing.T) {
 	outer := acquire(t, l, "b", lock.Options{})
 	all, err := l.AcquireAll(outer.Context(), abc, lock.Options{Reenter: true})
 	wantErr(t, "acquire", err, nil)
+	if n := store.acquires.Load(); n != 1 { // of the outer lease; the others wait in the store
+		t.Errorf("%d requests to acquire, want none for all keys at once", n)
+	}
 	if all.All()[1].Fence() != outer.Fence() {
 		t.Errorf("the fence is %d, that of the outer lease %d", all.All()[1].Fence(), outer.Fence())
 	}
@@ -129,14 +132,21 @@ func TestTogetherTooLate(t *testing.T) {
 		store := newFaulty()
 		var owners []string
 		slow, start := &lateSeveral{faulty: store, owners: &owners}, time.Now()
-		all, err := lock.New(slow, "a").AcquireAll(t.Context(), abc, lock.Options{TTL: 3 * time.Second})
+		all, err := lock.New(slow, "a").AcquireAll(t.Context(), abc, lock.Options{TTL: 3 * time.Second, Limit: 2})
 		wantErr(t, "acquire", err, nil)
 		wantErr(t, "check", all.Check(), nil)
 		if len(owners) != 2 || owners[0] == owners[1] || time.Since(start) > time.Second {
 			t.Errorf("asked by %q for %v, want two owners, and no wait for the first", owners, time.Since(start))
 		}
+		want := driver.LeaseRef{Key: "a", Owner: owners[0], TTL: 3 * time.Second, Limit: 2}
+		if len(slow.undone) != 3 || slow.undone[0] != want {
+			t.Errorf("undone are %+v, want first %+v", slow.undone, want)
+		}
 		wantErr(t, "release", all.Release(t.Context()), nil)
 		free(t, lock.New(store, "b"), abc...)
+		if time.Sleep(10 * time.Second); store.renewals.Load() != 0 {
+			t.Error("leases that were undone are renewed")
+		}
 	})
 }
 
@@ -144,6 +154,14 @@ func TestTogetherTooLate(t *testing.T) {
 type lateSeveral struct {
 	*faulty
 	owners *[]string
+	undone []driver.LeaseRef
+}
+
+func (s *lateSeveral) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
+	if len(*s.owners) == 1 {
+		s.undone = hs
+	}
+	return s.faulty.ReleaseAll(ctx, hs)
 }
 
 func (s *lateSeveral) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {

@@ -83,6 +83,29 @@ func TestLineHereIsNotOvertaken(t *testing.T) {
 	})
 }
 
+// A caller that gives up behind others leaves the turn with the caller that has it.
+func TestGivingUpLeavesTheTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lock.New(new(memlock.Store), "a")
+		first := acquire(t, l, "k", lock.Options{})
+		var wg sync.WaitGroup
+		var o order
+		enter(t, &wg, l, &o, "waits in the store")
+		wg.Go(func() {
+			_, err := l.Acquire(ctxFor(t, time.Second), "k", lock.Options{})
+			wantErr(t, "acquire", err, context.DeadlineExceeded)
+		})
+		synctest.Wait()
+		enter(t, &wg, l, &o, "waits behind it")
+		time.Sleep(time.Minute)
+		if n := l.Behind("k"); n != 1 {
+			t.Errorf("%d callers are behind, want 1", n)
+		}
+		wantErr(t, "release", first.Release(t.Context()), nil)
+		wg.Wait()
+	})
+}
+
 // A caller that is merely asking, and those behind it that have not been refused,
 // keep no other from a key that is free.
 func TestTryBesideThoseWhoAsk(t *testing.T) {
@@ -246,29 +269,34 @@ func (s *counted) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant,
 }
 
 // A grant that arrives when the caller's context has just ended is no lease: it
-// is given back, and the caller's error says that it did not get the key.
+// is given back, and the caller's error says that it did not get the key. So it is if the grant took longer
+// than the lease.
 func TestGrantComesAtTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, end := context.WithCancel(t.Context())
-		store := &atTheEnd{Store: &memlock.Store{}, end: end}
-		l := lock.New(store, "a")
-		lease, err := l.Acquire(ctx, "k", lock.Options{})
-		wantErr(t, "acquire", err, context.Canceled)
-		if lease != nil {
-			t.Errorf("there is a lease: %+v", lease)
-		}
-		free(t, l, "k")
-	})
+	for took, want := range map[time.Duration]error{0: context.Canceled, 2 * time.Second: context.DeadlineExceeded} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, end := context.WithCancel(t.Context())
+			store := &atTheEnd{Store: &memlock.Store{}, took: took, end: end}
+			l := lock.New(store, "a")
+			lease, err := l.Acquire(ctx, "k", lock.Options{TTL: time.Second})
+			wantErr(t, "acquire", err, want)
+			if lease != nil {
+				t.Errorf("there is a lease: %+v", lease)
+			}
+			free(t, l, "k")
+		})
+	}
 }
 
 // atTheEnd is a store whose grants come as the caller's context ends.
 type atTheEnd struct {
 	*memlock.Store
-	end func()
+	took time.Duration
+	end  func()
 }
 
 func (s *atTheEnd) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	defer s.end()
+	defer time.Sleep(s.took)
 	return s.Store.Wait(ctx, a)
 }
 

@@ -151,16 +151,33 @@ func TestPolledStore(t *testing.T) {
 		before := store.acquires.Load()
 		time.AfterFunc(10*time.Second, func() { wantErr(t, "release", first.Release(t.Context()), nil) })
 		store.lose = times(3, "acquire")
-		lease, err := lock.New(plainOnly{store}, "b").Acquire(t.Context(), "k", lock.Options{})
+		lease, err := lock.New(plainOnly{store}, "b").Acquire(t.Context(), "k", lock.Options{TTL: 5 * time.Second})
 		wantErr(t, "acquire", err, nil)
 		if n := store.acquires.Load() - before; n < 15 || n > 80 {
 			t.Errorf("asked %d times in 10 seconds, want about 30", n)
+		}
+		if n := store.releases.Load(); n != 1 {
+			t.Errorf("%d releases, want one: a grant after a long wait is not late", n)
 		}
 		if lease.Fence() <= first.Fence() {
 			t.Errorf("the fence is %d, the one before was %d", lease.Fence(), first.Fence())
 		}
 		wantErr(t, "release", lease.Release(t.Context()), nil)
 	})
+}
+
+// A store without a queue that refuses a request for good is not asked again.
+func TestPolledStoreThatRefuses(t *testing.T) {
+	lease, err := lock.New(plainOnly{refusesAll{new(memlock.Store)}}, "a").Acquire(t.Context(), "k", lock.Options{})
+	if wantErr(t, "acquire", err, lock.ErrUnsupported); lease != nil {
+		t.Errorf("there is a lease: %+v", lease)
+	}
+}
+
+type refusesAll struct{ *memlock.Store }
+
+func (refusesAll) Acquire(context.Context, driver.Acquisition) (driver.Grant, error) {
+	return driver.Grant{}, lock.ErrUnsupported
 }
 
 // A grant that was asked for long ago is no lease: the waiter asks again.
@@ -216,8 +233,8 @@ func TestBarging(t *testing.T) {
 		o.add("barging")
 		wantErr(t, "release", barging.Release(t.Context()), nil)
 		wg.Wait()
-		if len(o.list) != 2 {
-			t.Errorf("served %v", o.list)
+		if got := fmt.Sprint(o.list); got != "[barging waiter]" {
+			t.Errorf("served in the order %s", got)
 		}
 	})
 }
@@ -255,14 +272,18 @@ func ExampleLocker_Acquire() {
 // A caller that barges in vain, because the key is held or the store in doubt for long, waits in
 // line like others.
 func TestBargingInVain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := newFaulty()
-		first := acquire(t, lock.New(store, "a"), "k", lock.Options{})
-		store.lose = func(op string) bool { return op == "acquire" }
-		time.AfterFunc(10*time.Second, func() { wantErr(t, "release", first.Release(t.Context()), nil) })
-		lease, err := lock.New(store, "b").Acquire(t.Context(), "k", lock.Options{TTL: time.Second, Barge: true})
-		wantErr(t, "acquire", err, nil)
-		wantErr(t, "check", lease.Check(), nil)
-		wantErr(t, "release", lease.Release(t.Context()), nil)
-	})
+	for _, doubt := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			store := newFaulty()
+			first := acquire(t, lock.New(store, "a"), "k", lock.Options{})
+			store.lose = func(op string) bool { return doubt && op == "acquire" }
+			time.AfterFunc(10*time.Second, func() { wantErr(t, "release", first.Release(t.Context()), nil) })
+			lease, err := lock.New(store, "b").Acquire(t.Context(), "k", lock.Options{TTL: time.Second, Barge: true})
+			if err != nil {
+				t.Fatalf("acquire, in doubt %v: %v", doubt, err)
+			}
+			wantErr(t, "check", lease.Check(), nil)
+			wantErr(t, "release", lease.Release(t.Context()), nil)
+		})
+	}
 }

@@ -284,7 +284,7 @@ const (
 // panicked writes a panic of the handler to standard error.
 func (l *lines) panicked(v any) {
 	now := time.Now()
-	if !l.broken.IsZero() && now.Sub(l.broken) < panicPause {
+	if now.Sub(l.broken) < panicPause {
 		return
 	}
 	l.broken = now

@@ -191,7 +191,12 @@ func TestHandlerComputesValues(t *testing.T) {
 		s.gate = make(chan struct{})
 		now := "1"
 		value := computed(func() slog.Value { return slog.StringValue(now) })
-		l := slog.New(delivery.NewHandler(s))
+		h := delivery.NewHandler(s)
+		attrs := []slog.Attr{slog.Any("with", value)}
+		if h.WithAttrs(attrs); attrs[0].Value.Kind() != slog.KindLogValuer {
+			t.Error("the attributes of the caller are changed")
+		}
+		l := slog.New(h)
 		with := l.With("with", value).WithGroup("group").WithGroup("")
 		now = "2"
 		with.Info("m", "plain", 7, "value", value, slog.Group("g", "inner", computed(func() slog.Value { return slog.GroupValue(slog.Any("value", value)) })))

@@ -120,7 +120,6 @@ func (q *Queue[T]) try(item T, lost int64) (taken bool) {
 	returned := false
 	defer func() {
 		if !returned {
-			taken = false
 			q.panicked(recover())
 		}
 	}()

@@ -25,4 +25,13 @@ func TestPublic(t *testing.T) {
 	if outbound.Public(netip.Addr{}) {
 		t.Error("no address is public")
 	}
+	for address, want := range map[string]string{
+		"1.1.1.1:443": "", "[2606:4700::1111]:443": "",
+		"10.1.2.3:443": "the address 10.1.2.3:443 is not public, and private ones are not allowed",
+		"a.example:80": "the address a.example:80 is not public, and private ones are not allowed",
+	} {
+		if err := outbound.OnlyPublic(t.Context(), "tcp", address, nil); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: %v, want %q", address, err, want)
+		}
+	}
 }

@@ -41,7 +41,7 @@ func TestNewClient(t *testing.T) {
 
 func TestParseURL(t *testing.T) {
 	for raw, want := range map[string]string{
-		"https://a.example:8443/x?y": "", "http://[::1]:80": "",
+		"https://a.example:8443/x?y": "", "http://[::1]:80": "", "https://a.example": "",
 		"": "of another scheme", "ftp://a": "of another scheme", "https://": "without a host", "https://me:hunter22@a": "user or password", "https://a:0": "wrong port",
 		"https://a:99999": "wrong port", "https://a\x00": "not a URL",
 	} {

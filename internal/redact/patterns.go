@@ -185,8 +185,8 @@ func (s *scanner) url(from int) bool {
 	if at := strings.LastIndexByte(host, '@'); at >= 0 {
 		return s.password(from, from+at)
 	}
-	_, port, found := strings.Cut(host[strings.LastIndexByte(host, ']')+1:], ":")
-	return found && strings.Trim(port, "0123456789") != "" && s.password(from, s.lastAt)
+	_, port, _ := strings.Cut(host[strings.LastIndexByte(host, ']')+1:], ":")
+	return strings.Trim(port, "0123456789") != "" && s.password(from, s.lastAt)
 }
 
 // value masks the value behind the = or : that is here, if the name before it is the name of a secret.
@@ -304,9 +304,6 @@ const (
 // secret masks a value if it is a secret. A value that is masked already gets the same mask, so that
 // the rest of the text is read as in an earlier call.
 func (s *scanner) secret(from, to int, how int) bool {
-	if from >= to {
-		return false
-	}
 	if value := s.text[from:to]; how == guessed && value != mask && !(s.cut && to == len(s.text)) {
 		value = strings.ReplaceAll(value, mask, "")
 		if len(value) < 20 && !strings.ContainsAny(value, "0123456789") {

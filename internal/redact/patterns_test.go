@@ -33,6 +33,10 @@ func TestPatterns(t *testing.T) {
 		"AWS_SECRET_ACCESS_KEY=abc DB_PASSWD = abc":        "AWS_SECRET_ACCESS_KEY=[masked] DB_PASSWD = [masked]",
 		"password: hunter\ntoken := abc\nsecret => 'abc'":  "password: [masked]\ntoken := [masked]\nsecret => '[masked]'",
 		`password="not closed`:                             `password="[masked]`,
+		"password='not closed\nnext":                       "password='[masked]\nnext",
+		"passwd='not closed\rnext":                         "passwd='[masked]\rnext",
+		"token = abc, {Token:abc}, password\t=\tabc":       "token = [masked], {Token:[masked]}, password\t=\t[masked]",
+		"token: abcdefghijklmnopqrst":                      "token: [masked]", // 20 bytes
 		"token: 0af7651916cd43dd is refused":               "token: [masked] is refused",
 		"PASSWORD=größe€ Token=ü":                          "PASSWORD=[masked] Token=[masked]",
 		// headers
@@ -43,6 +47,7 @@ func TestPatterns(t *testing.T) {
 		"curl -H 'Authorization: token ghp_16C7e42F' https://x": "curl -H 'Authorization: token [masked]' https://x",
 		"sent Bearer eyJhbGciOi.J9-_x, refused":                 "sent Bearer [masked], refused",
 		"the token cro_0123456789abcdef0123 is gone":            "the token [masked] is gone",
+		"the token cro_0123-4567_89ab-cdef is gone":             "the token [masked] is gone",
 		// masked already
 		"redis://u:[masked]@h password=[masked], token: [masked]. Bearer [masked]": "redis://u:[masked]@h password=[masked], token: [masked]. Bearer [masked]",
 		"a:b://c:d@e(":        "a:b://c:[masked]@e(",
@@ -68,7 +73,7 @@ func TestPatternsThatAreNone(t *testing.T) {
 		`Post "https://api.example.com/v1": dial tcp 10.0.0.7:443: connect: connection refused`,
 		"exit code 3: no such table: tokens", "panic: runtime error: index out of range [5] with length 3",
 		"goroutine 7 [running]:\nmain.(*vault).password(0xc000012345)\n\t/src/app/token.go:42 +0x1d\ncreated by main.secret in goroutine 1\n",
-		"micro_services_are_down_everywhere", "tokens=3 max_tokens: 5", "keyword=value x=1 y:2",
+		"error 404 for 3 seconds", "r 1", "token: abcdefghijklmnopqrs", "http://host:80 bob@example.com", `"http://host:80","bob@example.com"`, " ", "micro_services_are_down_everywhere", "tokens=3 max_tokens: 5", "keyword=value x=1 y:2",
 	} {
 		if got := redact.Patterns(text); got != text {
 			t.Errorf("%q is changed to %q", text, got)
@@ -78,7 +83,7 @@ func TestPatternsThatAreNone(t *testing.T) {
 
 // A text is masked before it is cut: no part of a secret at the cut is left.
 func TestCutPatterns(t *testing.T) {
-	for _, secret := range []string{"redis://user:hunter2222@host", "shop:hunter2222@tcp(db)", `"password":"hunter2222"`, "token=hunter2222", "Bearer hunter2222", `passwd='a hunter2222'`} {
+	for _, secret := range []string{"redis://user:hunter2222@host", "shop:hunter2222@tcp(db)", `"password":"hunter2222"`, "token=hunter2222", "Bearer hunter2222", `passwd='a hunter2222'`, "cro_hunter2222hunter2222"} {
 		text := "begin " + secret + " end"
 		for n := range len(text) + 2 {
 			head, tail := redact.Head(text, n), redact.Tail(text, n)
@@ -99,6 +104,9 @@ func TestCutPatterns(t *testing.T) {
 		if got := redact.Head("üb", n); got != want {
 			t.Errorf("the first %d bytes are %q", n, got)
 		}
+	}
+	if got := redact.Tail("password=hunter2 abc", 3); got != "abc" {
+		t.Errorf("the tail behind a secret is %q", got)
 	}
 	if got := redact.Tail("bü", 1); got != "" {
 		t.Errorf("the last byte is %q", got)

@@ -72,21 +72,24 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// When the end of the context cuts a request off, the error before it is returned.
+// When the end of the context cuts a request off, the error before it is returned. An answer that comes at that
+// end, or a final error, counts.
 func TestDoIsCutOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer stop()
-		sent := 0
-		_, err := Do(ctx, Policy{First: time.Millisecond, Total: time.Minute}, func() (int, error) {
-			if sent++; sent == 1 {
-				return 0, errTimeout
+	for _, c := range []struct{ last, want error }{{context.DeadlineExceeded, errTimeout}, {nil, nil}, {errRefused, errRefused}} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer stop()
+			sent := 0
+			_, err := Do(ctx, Policy{First: time.Millisecond, Total: time.Minute}, func() (int, error) {
+				if sent++; sent < 4 {
+					return 0, errTimeout
+				}
+				<-ctx.Done()
+				return 0, c.last
+			})
+			if !errors.Is(err, c.want) || sent != 4 {
+				t.Errorf("after %d requests, the last of them with %v, the error is %v, want %v after 4", sent, c.last, err, c.want)
 			}
-			<-ctx.Done()
-			return 0, ctx.Err()
 		})
-		if !errors.Is(err, errTimeout) {
-			t.Errorf("the error is %v, want %v", err, errTimeout)
-		}
-	})
+	}
 }

@@ -43,6 +43,9 @@ func TestBackoffSpread(t *testing.T) {
 		}
 		seen[d] = true
 	}
+	if d := (wait.Backoff{Spread: true}).After(1); d != 0 {
+		t.Errorf("no pause, spread: %v", d)
+	}
 	if len(seen) < 2 {
 		t.Error("the pause does not vary")
 	}

@@ -61,14 +61,12 @@ func Call[T any](ctx context.Context, grace time.Duration, f func(context.Contex
 		return r.value, r.err
 	case <-ctx.Done():
 	}
-	if grace > 0 {
-		t := time.NewTimer(grace)
-		defer t.Stop()
-		select {
-		case r := <-returned:
-			return r.value, r.err
-		case <-t.C:
-		}
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case r := <-returned:
+		return r.value, r.err
+	case <-t.C:
 	}
 	return none, ctx.Err()
 }

@@ -78,27 +78,29 @@ func TestWoken(t *testing.T) {
 	})
 }
 
+var errFailed = errors.New("failed")
+
 // A call returns its result until ctx and the grace have ended, however long the function takes.
 func TestCall(t *testing.T) {
-	lasts := func(d time.Duration) func(context.Context) (int, error) {
-		return func(context.Context) (int, error) { time.Sleep(d); return 1, nil }
-	}
 	for name, c := range map[string]struct {
 		grace, lasts, want time.Duration
+		fails              error // of the function
 		result             int
 		err                error
 	}{
-		"within the time":  {0, time.Second, time.Second, 1, nil},
-		"too long":         {0, time.Hour, time.Minute, 0, context.DeadlineExceeded},
-		"within the grace": {time.Second, time.Minute + time.Millisecond, time.Minute + time.Millisecond, 1, nil},
-		"after the grace":  {time.Second, time.Hour, time.Minute + time.Second, 0, context.DeadlineExceeded},
+		"within the time":            {0, time.Second, time.Second, nil, 1, nil},
+		"too long":                   {0, time.Hour, time.Minute, nil, 0, context.DeadlineExceeded},
+		"within the grace":           {time.Second, time.Minute + time.Millisecond, time.Minute + time.Millisecond, nil, 1, nil},
+		"after the grace":            {time.Second, time.Hour, time.Minute + time.Second, nil, 0, context.DeadlineExceeded},
+		"a failure within the time":  {0, time.Second, time.Second, errFailed, 1, errFailed},
+		"a failure within the grace": {time.Second, time.Minute + time.Millisecond, time.Minute + time.Millisecond, errFailed, 1, errFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 				defer stop()
 				began := time.Now()
-				v, err := wait.Call(ctx, c.grace, lasts(c.lasts))
+				v, err := wait.Call(ctx, c.grace, func(context.Context) (int, error) { time.Sleep(c.lasts); return 1, c.fails })
 				if v != c.result || !errors.Is(err, c.err) || time.Since(began) != c.want {
 					t.Errorf("%d, %v after %v, want %d, %v after %v", v, err, time.Since(began), c.result, c.err, c.want)
 				}

@@ -35,10 +35,10 @@ type Holder struct {
 	Until int64 // when its time would end
 }
 
-// Record returns the record of an unlock, if it is still kept.
+// Record returns the record of an unlock, if it is still kept. An unreadable record has no ID.
 func (b *Book) Record(id string) (driver.ForceRecord, bool) {
 	for _, made := range b.records {
-		if made.ID == id && made.Unreadable == "" {
+		if made.ID == id {
 			return copied(made), true
 		}
 	}
@@ -100,21 +100,17 @@ func (b *Book) Why(now int64, h *driver.LeaseRef, otherwise error) error {
 	return otherwise
 }
 
-// Expires returns the time after which the book can be deleted. If its latest record cannot be read,
-// it is never deleted.
+// Expires returns the time after which the book can be deleted: its records are kept for longer than any
+// lease lasts. If its latest record cannot be read, it is never deleted.
 func (b *Book) Expires() int64 {
-	var until int64
-	if n := len(b.records); n > 0 {
-		latest := &b.records[n-1]
-		if latest.Unreadable != "" {
-			return math.MaxInt64
-		}
-		until = latest.At*1000 + driver.ForceRecordsKept.Microseconds()
+	if len(b.records) == 0 {
+		return 0
 	}
-	for _, l := range b.leases {
-		until = max(until, l.until)
+	latest := &b.records[len(b.records)-1]
+	if latest.Unreadable != "" {
+		return math.MaxInt64
 	}
-	return until
+	return latest.At*1000 + driver.ForceRecordsKept.Microseconds()
 }
 
 // outdated reports whether the time of all records is over at now.

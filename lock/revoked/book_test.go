@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -36,15 +37,15 @@ func TestWhy(t *testing.T) {
 		}{
 			{"a/1", 7, now, driver.ErrForced},
 			{"a/1", 7, now + 9, driver.ErrForced},
-			{"a/1", 7, now + 10, nil},
-			{"a/1", 6, now, nil},
-			{"a/1", 8, now, nil},
-			{"a/1", 0, now, nil},
-			{"a", 7, now, nil},
+			{"a/1", 7, now + 10, driver.ErrLost},
+			{"a/1", 6, now, driver.ErrLost},
+			{"a/1", 8, now, driver.ErrLost},
+			{"a/1", 0, now, driver.ErrLost},
+			{"a", 7, now, driver.ErrLost},
 			{"b/1", 8, now + 19, driver.ErrForced},
-			{"b/1", 8, now + 20, nil},
+			{"b/1", 8, now + 20, driver.ErrLost},
 		} {
-			if got := b.Why(c.at, &driver.LeaseRef{Key: "k", Owner: c.owner, Fence: c.fence}, nil); !errors.Is(got, c.want) {
+			if got := b.Why(c.at, &driver.LeaseRef{Key: "k", Owner: c.owner, Fence: c.fence}, driver.ErrLost); !errors.Is(got, c.want) || errors.Is(got, driver.ErrForced) != errors.Is(c.want, driver.ErrForced) {
 				t.Errorf("%s: %s with %d at %d: %v, want %v", name, c.owner, c.fence, c.at-now, got, c.want)
 			}
 		}
@@ -73,6 +74,13 @@ func TestRecords(t *testing.T) {
 	all := b.Records(now - now%1000 + kept - 1)
 	if len(all) != driver.MaxForceRecords || all[0].ID != "2" || all[0].Owners[0].Owner != fmt.Sprint("a/", driver.MaxForcedOwners) {
 		t.Errorf("the records are %+v", all)
+	}
+	text, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read := revoked.Decode(text).Records(now); !reflect.DeepEqual(read, all) {
+		t.Errorf("read, the records are %+v, want %+v", read, all)
 	}
 	if _, known := b.Record("1"); known {
 		t.Error("a record that is not kept is known")
@@ -106,10 +114,16 @@ func TestMostLeases(t *testing.T) {
 	}
 }
 
-// The longest book is one that can be read.
+// The longest book is one that can be read, also if its texts must be escaped.
 func TestLongestText(t *testing.T) {
+	for _, char := range []string{`"`, "<"} {
+		longestText(t, char)
+	}
+}
+
+func longestText(t *testing.T, char string) {
 	var b revoked.Book
-	long := func(n int) string { return strings.Repeat(`"`, n) }
+	long := func(n int) string { return strings.Repeat(char, n) }
 	var from []revoked.Holder
 	for i := range revoked.MaxLeases {
 		from = append(from, revoked.Holder{Owner: long(driver.MaxKey), Fence: driver.MaxNumber - int64(i), Until: math.MaxInt64})
@@ -133,27 +147,39 @@ func TestLongestText(t *testing.T) {
 func TestForgedText(t *testing.T) {
 	const good = `{"id":"i","by":"b","reason":"r","at":1795207852937,"holders":1,"owners":[{"owner":"o","fence":1}]}`
 	for text, want := range map[string]string{
-		"":                           "",
-		`{}`:                         "",
-		`no JSON`:                    "no JSON",
-		strings.Repeat("x", 1<<20):   strings.Repeat("x", 200),
-		`{"records":[{}]}`:           "  ",
-		`{"records":[` + good + `]}`: "",
-		`{"records":[` + strings.Replace(good, `"by":"b"`, `"by":"b\u001b"`, 1) + `]}`: "i b\x1b r",
-		`{"records":[` + strings.Replace(good, `:1}`, `:0}`, 1) + `]}`:                 "i b r",
-		`{"records":[` + strings.Replace(good, `"holders":1`, `"holders":0`, 1) + `]}`: "i b r",
+		"":                         "",
+		`{}`:                       "",
+		`no JSON`:                  "no JSON",
+		strings.Repeat("x", 1<<20): strings.Repeat("x", 200),
+		`{}` + strings.Repeat(" ", revoked.MaxText): "{}" + strings.Repeat(" ", 198),
+		`{"records":[{}]}`:                          "  ",
+		`{"records":[` + good + `]}`:                "",
+		`{"records":[` + strings.Replace(good, `"by":"b"`, `"by":"b\u001b"`, 1) + `]}`:      "i b\x1b r",
+		`{"records":[` + strings.Replace(good, `:1}`, `:0}`, 1) + `]}`:                      "i b r",
+		`{"records":[` + strings.Replace(good, `"holders":1`, `"holders":0`, 1) + `]}`:      "i b r",
+		`{"records":[` + strings.Replace(good, `"at":`, `"at":-`, 1) + `]}`:                 "i b r",
+		`{"records":[` + strings.Replace(good, `"owner":"o"`, `"owner":""`, 1) + `]}`:       "i b r",
+		`{"records":[{"id":"i","by":"b","reason":"r"}]}`:                                    "i b r",
+		`{"records":[` + strings.Replace(good, `"id"`, `"unreadable":"why","id"`, 1) + `]}`: "why",
 	} {
 		b := revoked.Decode(text)
 		all := b.Records(now)
 		if got := len(all) > 0 && all[0].Unreadable != ""; got != (want != "") || got && all[0].Unreadable != want {
 			t.Errorf("%.100q: %+v, want %q", text, all, want)
 		}
+		if len(all) != 0 && !strings.Contains(text, "records") && want == "" {
+			t.Errorf("%.100q: it has records: %+v", text, all)
+		}
+		if never := b.Expires() == math.MaxInt64; never != (want != "") {
+			t.Errorf("%.100q: the book can be deleted at %d", text, b.Expires())
+		}
 		b.Force(now, forcing("new"), []revoked.Holder{{Owner: "a", Fence: 7, Until: now + 10}})
 		if _, known := b.Record("new"); !known {
 			t.Errorf("%.100q: the new record is missing", text)
 		}
-		if again, _ := b.Encode(); len(revoked.Decode(again).Records(now)) != len(all)+1 {
-			t.Errorf("%.100q: read again the records are %+v", text, revoked.Decode(again).Records(now))
+		again, _ := b.Encode()
+		if read := revoked.Decode(again).Records(now); len(read) != len(all)+1 || !reflect.DeepEqual(read[:len(all)], append([]driver.ForceRecord{}, all...)) {
+			t.Errorf("%.100q: read again the records are %+v", text, read)
 		}
 	}
 }

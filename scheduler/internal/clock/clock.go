@@ -114,7 +114,7 @@ func (c *Clock) slew(zero, off time.Duration) {
 
 // confirm adopts a step when enough readings in a row agree on it within their round trips.
 func (c *Clock) confirm(zero, off time.Duration) (stepped time.Duration, again bool) {
-	if c.agreed > 0 && (zero-c.step).Abs() < stepSize/2+off+c.wrong {
+	if (zero - c.step).Abs() < stepSize/2+off+c.wrong {
 		c.agreed++
 	} else {
 		c.agreed = 1
@@ -126,8 +126,7 @@ func (c *Clock) confirm(zero, off time.Duration) (stepped time.Duration, again b
 		return 0, true
 	}
 	stepped = c.step - c.zero
-	c.adopt(c.step, c.wrong)
-	c.agreed = 0
+	c.adopt(c.step, c.wrong) // the next step differs from c.step: it begins a new count
 	return stepped, false
 }
 

@@ -44,7 +44,7 @@ type Fault struct {
 type failure struct {
 	err      error
 	last     time.Time // the latest failure
-	answered time.Time // the first answer since then; zero: none yet
+	answered bool      // it was answered since then
 	hinted   bool      // claims were answered since the latest failure
 }
 
@@ -100,9 +100,9 @@ func (h *Health) Answered(p Part, err error, now time.Time) (list bool) {
 	}
 	for of, f := range h.parts {
 		switch {
-		case of.Partition != p.Partition || !f.answered.IsZero():
+		case of.Partition != p.Partition || f.answered:
 		case of == p, of.Kind == Check, p.Kind == Claims && of.Kind != Nodes && of.Kind != Ends, now.Sub(f.last) > stale:
-			f.answered = now // an answered claim proves that peeks and openings work too
+			f.answered = true // an answered claim proves that peeks and openings work too
 		case p.Kind == Claims && of.Kind == Nodes && now.Sub(f.last) >= calm && !f.hinted:
 			f.hinted, list = true, true
 		}
@@ -112,19 +112,14 @@ func (h *Health) Answered(p Part, err error, now time.Time) (list bool) {
 
 // failed records the failure of a part. The caller holds the mutex.
 func (h *Health) failed(p Part, err error, now time.Time) {
-	f := h.parts[p]
-	if f == nil {
-		if h.parts == nil {
-			h.parts = map[Part]*failure{}
-		}
-		f = new(failure)
-		h.parts[p] = f
+	if h.parts == nil {
+		h.parts = map[Part]*failure{}
 	}
-	f.err, f.last, f.answered, f.hinted = err, now, time.Time{}, false
+	h.parts[p] = &failure{err: err, last: now}
 }
 
 // up reports whether a part that failed is up again.
-func (f *failure) up(now time.Time) bool { return !f.answered.IsZero() && now.Sub(f.last) >= calm }
+func (f *failure) up(now time.Time) bool { return f.answered && now.Sub(f.last) >= calm }
 
 // Report forgets the parts that are up again and returns the state that is due in the log: the
 // parts that are down, at first and then once per Reminder, or that all are back.
@@ -136,7 +131,7 @@ func (h *Health) Report(now time.Time) (down []Fault, back bool) {
 	case len(h.parts) == 0 && !h.reported.IsZero():
 		h.reported = time.Time{}
 		return nil, true
-	case len(h.parts) == 0 || !h.reported.IsZero() && now.Sub(h.reported) < Reminder:
+	case len(h.parts) == 0 || now.Sub(h.reported) < Reminder:
 		return nil, false
 	}
 	h.reported = now

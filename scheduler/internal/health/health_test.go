@@ -39,18 +39,19 @@ func TestDown(t *testing.T) {
 		at    int // seconds
 		want  []health.Part
 	}{
-		"all are up at first":                                                      {nil, 0, nil},
-		"a part that fails is down":                                                {[]step{{1, claims, errDown}}, 1, []health.Part{claims}},
-		"until it has answered for three seconds":                                  {[]step{{1, claims, errDown}, {2, claims, nil}}, 3, []health.Part{claims}},
-		"without another failure":                                                  {[]step{{1, claims, errDown}, {2, claims, nil}}, 4, nil},
-		"every other request fails: it stays down":                                 {[]step{{1, claims, errDown}, {2, claims, nil}, {3, claims, errDown}, {4, claims, nil}}, 5, []health.Part{claims}},
-		"an answer of one partition says nothing of two":                           {[]step{{1, claims2, errDown}, {2, claims, nil}}, 60, []health.Part{claims2}},
-		"claims that are answered stand for peeks":                                 {[]step{{1, peeks, errDown}, {2, claims, nil}}, 5, nil},
-		"and for openings":                                                         {[]step{{1, openings, errDown}, {2, claims, nil}}, 5, nil},
-		"not for ends":                                                             {[]step{{1, ends, errDown}, {2, claims, nil}}, 5, []health.Part{ends}},
-		"nor for the list of nodes":                                                {[]step{{1, nodes, errDown}, {2, claims, nil}}, 5, []health.Part{nodes}},
-		"any answer stands for the check at the start":                             {[]step{{1, fits, errDown}, {2, nodes, nil}}, 5, nil},
-		"peeks stand for nothing else":                                             {[]step{{1, claims, errDown}, {2, peeks, nil}}, 5, []health.Part{claims}},
+		"all are up at first":                            {nil, 0, nil},
+		"a part that fails is down":                      {[]step{{1, claims, errDown}}, 1, []health.Part{claims}},
+		"until it has answered for three seconds":        {[]step{{1, claims, errDown}, {2, claims, nil}}, 3, []health.Part{claims}},
+		"without another failure":                        {[]step{{1, claims, errDown}, {2, claims, nil}}, 4, nil},
+		"every other request fails: it stays down":       {[]step{{1, claims, errDown}, {2, claims, nil}, {3, claims, errDown}, {4, claims, nil}}, 5, []health.Part{claims}},
+		"an answer of one partition says nothing of two": {[]step{{1, claims2, errDown}, {2, claims, nil}}, 60, []health.Part{claims2}},
+		"claims that are answered stand for peeks":       {[]step{{1, peeks, errDown}, {2, claims, nil}}, 5, nil},
+		"and for openings":                               {[]step{{1, openings, errDown}, {2, claims, nil}}, 5, nil},
+		"not for ends":                                   {[]step{{1, ends, errDown}, {2, claims, nil}}, 5, []health.Part{ends}},
+		"ends stand for themselves":                      {[]step{{1, ends, errDown}, {2, ends, nil}}, 5, nil},
+		"nor for the list of nodes":                      {[]step{{1, nodes, errDown}, {2, claims, nil}}, 5, []health.Part{nodes}},
+		"any answer stands for the check at the start":   {[]step{{1, fits, errDown}, {2, nodes, nil}}, 5, nil},
+		"peeks stand for nothing else":                   {[]step{{1, claims, errDown}, {2, peeks, nil}}, 5, []health.Part{claims}},
 		"but a failure is forgotten after half a minute, if its partition answers": {[]step{{1, ends, errDown}, {40, claims, nil}}, 40, nil},
 		"it is not, if the partition does not answer":                              {[]step{{1, ends, errDown}}, 400, []health.Part{ends}},
 		"several are listed by partition and kind":                                 {[]step{{1, ends, errDown}, {1, claims2, errDown}, {1, claims, errDown}}, 1, []health.Part{claims, ends, claims2}},
@@ -88,6 +89,8 @@ func TestReport(t *testing.T) {
 		switch down, back := h.Report(now); {
 		case back:
 			got = append(got, fmt.Sprintf("%ds back", s))
+		case len(down) > 0 && !errors.Is(down[0].Err, errDown):
+			t.Errorf("the reason is %v", down[0].Err)
 		case len(down) > 0:
 			got = append(got, fmt.Sprintf("%ds down", s))
 		}
@@ -102,15 +105,45 @@ func TestReport(t *testing.T) {
 func TestEarlyList(t *testing.T) {
 	t.Parallel()
 	h := health.New(nil, 1, start)
-	h.Answered(nodes, errDown, start)
+	h.Answered(ends, errDown, start.Add(-time.Second))
+	if h.Answered(nodes, errDown, start) {
+		t.Error("the list should be asked for right after its failure")
+	}
 	var got []int
 	for s := range 10 {
+		if h.Answered(peeks, nil, start.Add(time.Duration(s)*time.Second)) {
+			t.Errorf("the list should be asked for early after peeks, at the second %d", s)
+		}
 		if h.Answered(claims, nil, start.Add(time.Duration(s)*time.Second)) {
 			got = append(got, s)
 		}
 	}
 	if !slices.Equal(got, []int{3}) {
 		t.Errorf("the list should be asked for early at the seconds %v, want 3", got)
+	}
+}
+
+// A list that was answered after its failure is not read early.
+func TestNoEarlyList(t *testing.T) {
+	t.Parallel()
+	h := health.New(nil, 1, start)
+	h.Answered(nodes, errDown, start)
+	h.Answered(nodes, nil, start.Add(time.Second))
+	if h.Answered(claims, nil, start.Add(5*time.Second)) {
+		t.Error("the list should be asked for early")
+	}
+}
+
+// The store was reached if it answered, also if the answer is about too few replicas or about one job.
+func TestReached(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{nil, fmt.Errorf("claim: %w", &driver.ReplicasError{}), driver.ErrUnreadable, driver.ErrFence} {
+		if !health.Reached(err) {
+			t.Errorf("%v: the store was not reached", err)
+		}
+	}
+	if health.Reached(errDown) {
+		t.Errorf("%v: the store was reached", errDown)
 	}
 }
 
