@@ -212,13 +212,10 @@ func parseHosts(raw string) (*url.URL, error) {
 	return u, nil
 }
 
+// passwordIn reports whether a URL has a password, also as a parameter of a driver.
 func passwordIn(u *url.URL) bool {
-	if u.User != nil {
-		if _, has := u.User.Password(); has {
-			return true
-		}
-	}
-	return slices.ContainsFunc([]string{"password", "passwd", "sslpassword"}, u.Query().Has)
+	_, has := u.User.Password()
+	return has || slices.ContainsFunc([]string{"password", "passwd", "sslpassword"}, u.Query().Has)
 }
 
 // withPort splits hosts, and adds a port to those that have none.
