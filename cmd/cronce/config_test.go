@@ -320,6 +320,7 @@ redis:
   master_name: m
   db: 2
   username: me
+  pool_size: 7
   sentinel_username: it
   sentinel_password_env: OF_THE_SENTINELS
 jobs: [{kind: sleep, name: a, spec: '@daily'}]
@@ -331,8 +332,8 @@ jobs: [{kind: sleep, name: a, spec: '@daily'}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprint(o.Addrs, o.MasterName, o.DB, o.Username, o.Password, o.SentinelUsername, o.SentinelPassword, o.IsClusterMode)
-	if want := "[one:26379 two:26379]m2meredis'sitsentinels'false"; strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
+	got := fmt.Sprint(o.Addrs, o.MasterName, o.DB, o.Username, o.Password, o.SentinelUsername, o.SentinelPassword, o.IsClusterMode, o.PoolSize)
+	if want := "[one:26379 two:26379]m2meredis'sitsentinels'false7"; strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

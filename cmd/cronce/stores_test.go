@@ -155,6 +155,12 @@ func TestStoreFaults(t *testing.T) {
 		"ftp://x":                         "store: is no URL of a store",
 		"mysqll://x":                      "; did you mean mysql?",
 		"mysql:///x":                      "store: is no URL of a store",
+		"mysql://db/x#y":                  "store: is no URL of a store",
+		"mysql://db/x/y":                  "store: names no database",
+		"mysql://secret77/x@db":           "store: has an @ behind its host",
+		"redis-cluster://a,,b":            "store: is no URL of a store",
+		"sqlite://h/db":                   "store: names no file",
+		"sqlite:x?mode=memory":            "store: names no file",
 		"zookeeper://a,":                  "store: is no URL of a store",
 		"zookeeper://a?x=1":               "store: has a path or parameters",
 		"redis-sentinel://me@a/m":         "store: names a user: set redis.username",
@@ -168,7 +174,7 @@ func TestStoreFaults(t *testing.T) {
 		"zookeeper://a,,b":                "store: is no URL of a store",
 		"redis-sentinel://a,b":            "store: names no master, must be redis-sentinel://host,host/master",
 		"redis-cluster://a/1":             "store: has a path, must be redis-cluster://host,host",
-		"redis://:secret77@host":          "store: has a password, which may not stand here",
+		"redis://:secret77@host":          "--store: has a password, which may not stand here",
 		"sqlite://u:secret77@h/db":        "store: names no file",
 		"sqlite::memory:":                 "store: names no file",
 		"redis-cluster://a?tls=true":      "store: has parameters",
@@ -186,6 +192,7 @@ func TestStoreFaults(t *testing.T) {
 	cronce(t, "status", "--store", "sqlite:x", "--redis", "redis://x").want(t, exit.WrongUsage, "--store: and redis.url are both set, give one of them")
 	for text, want := range map[string]string{
 		"store: 'sqlite:x'\nredis: {url: 'redis://x'}":                    "c.yaml:1:1: store: and redis.url are both set",
+		"store: 'sqlite:x'\nredis: {addresses: ['h:1']}":                  "c.yaml:1:1: store: and redis.addresses are both set",
 		"store: 'sqlite:x'\nredis: {pool_size: 5}":                        "c.yaml:2:9: redis.pool_size: is for a Redis, but the store is SQLite x",
 		"store: 'sqlite:x'\nstore_password_env: X":                        "c.yaml:2:1: store_password_env: is for a store that is a database or ZooKeeper",
 		"store: 'sqlite:x'\nstore_password_file: X":                       "c.yaml:2:1: store_password_file: is for a store that is a database or ZooKeeper",
@@ -212,6 +219,7 @@ func TestStoreOfTheLastSource(t *testing.T) {
 		{"", "sqlite:x", "", "--redis=redis://y", "redis://y:6379"},
 		{"", "", "redis://y", "--store=sqlite:x", "SQLite x"},
 		{"", "sqlite:x", "redis://y", "", "CRONCE_STORE: and redis.url are both set"},
+		{"redis: {pool_size: 5}", "", "", "", "redis://127.0.0.1:6379"},
 		{"store: 'redis://file'\nredis: {pool_size: 5}", "", "", "", "redis://file:6379"},
 	} {
 		t.Setenv("CRONCE_STORE", c.store)

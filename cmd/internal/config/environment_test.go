@@ -53,6 +53,11 @@ func TestChildEnv(t *testing.T) {
 	if got := c.ChildEnv(environ); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+	for embedded, want := range map[bool]string{true: "A=x", false: "CRONCE_REDIS_PASSWORD=x A=x"} {
+		if got := NodeEnv([]string{"CRONCE_CONFIG=x", "CRONCE_STORE=x", "CRONCE_REDIS_PASSWORD=x", "A=x"}, embedded); strings.Join(got, " ") != want {
+			t.Errorf("a node of a demo has %q, want %s", got, want)
+		}
+	}
 }
 
 // A file with variables has comments and empty lines. A fault names the line by its place in the file,

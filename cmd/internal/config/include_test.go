@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +28,7 @@ func TestIncludedFilesAreReadAgain(t *testing.T) {
 	var former *Config
 	step := func(jobs, fault string) {
 		t.Helper()
-		c, err := Read(Source{Name: main, Data: []byte("include: ['[ot]*.yaml', same.yaml]\n"), Former: former}, nil, nil)
+		c, err := Read(Source{Name: main, Data: []byte("include: ['[ot]*.yaml', '" + filepath.Join(dir, "same.yaml") + "']\n"), Former: former}, nil, nil)
 		var names []string
 		for _, j := range c.Jobs {
 			names = append(names, j.Name)
@@ -49,4 +50,20 @@ func TestIncludedFilesAreReadAgain(t *testing.T) {
 	step("one two one", "")
 	put("one.yaml", "jobs: [{kind: sleep, name: three, spec: '@daily'}]\n")
 	step("three two one", "")
+}
+
+// A configuration includes up to 1,000 files.
+func TestManyIncludedFiles(t *testing.T) {
+	dir := t.TempDir()
+	for i := range maxIncluded + 1 {
+		if err := os.WriteFile(fmt.Sprintf("%s/%04d.yaml", dir, i), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for pattern, want := range map[string]string{"0*.yaml": "", "*.yaml": "c:1:11: include[0]: names more than 1000 files"} {
+		_, err := Read(Source{Name: "c", Data: []byte("include: [" + filepath.Join(dir, pattern) + "]\n")}, nil, nil)
+		if (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: %v, want %q", pattern, err, want)
+		}
+	}
 }

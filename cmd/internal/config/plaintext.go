@@ -93,7 +93,7 @@ func (d DSN) InPlain() string {
 		}
 	case database.MySQL:
 		o, err := mysql.ParseDSN(d.Source)
-		plain = err == nil && o.Net == "tcp" && remote(o.Addr) && (o.TLS == nil || o.AllowFallbackToPlaintext)
+		plain = err == nil && remote(o.Addr) && (o.TLS == nil || o.AllowFallbackToPlaintext)
 	}
 	if plain {
 		return plainDSN
