@@ -48,8 +48,8 @@ func TestChildEnv(t *testing.T) {
 	c.Redis = Redis{PasswordEnv: "A", SentinelPasswordEnv: "B"}
 	c.StorePasswordEnv = "C"
 	environ := []string{"PATH=/bin", "CRONCE_FENCE=7", "CRONCE_REDIS_PASSWORD=x", "A=x", "B=x", "C=x", "CRONCE_GATEWAY_TOKEN=x",
-		"CRONCE_PORT=tcp://10.0.0.1:80", "CRONCE_REDIS_URL=redis://me@h", "CRONCE_REDIS_URL=redis://me:x@h", "CRONCE_REDIS_URL=x", "CRONCE_STORE=mysql://me:x@h/d", "CRONCE_STORE=sqlite:d"}
-	want := []string{"PATH=/bin", "CRONCE_FENCE=7", "CRONCE_PORT=tcp://10.0.0.1:80", "CRONCE_STORE=sqlite:d"}
+		"CRONCE_PORT=tcp://10.0.0.1:80", "CRONCE_REDIS_URL=redis://h", "DATABASE_URL=mysql://me:x@h/d", "CRONCE_REDIS_URL=redis://me@h", "CRONCE_REDIS_URL=redis://me:x@h", "CRONCE_REDIS_URL=x", "CRONCE_STORE=mysql://me:x@h/d", "CRONCE_STORE=sqlite:d"}
+	want := []string{"PATH=/bin", "CRONCE_FENCE=7", "CRONCE_PORT=tcp://10.0.0.1:80", "CRONCE_REDIS_URL=redis://h", "DATABASE_URL=mysql://me:x@h/d", "CRONCE_STORE=sqlite:d"}
 	if got := c.ChildEnv(environ); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
