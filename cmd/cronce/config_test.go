@@ -212,6 +212,9 @@ func TestBounds(t *testing.T) {
 		"redis: {addresses: ['one:']}":              `redis.addresses: has "one:", must be host:port`,
 		"redis: {addresses: ['u:p@one:1']}":         "redis.addresses: has an address with a user, must be host:port",
 		"redis: {pool_size: 10000}":                 "",
+		"redis: {partitions: 1024}":                 "",
+		"http: {address: 'localhost:0'}":            "",
+		`redis: {group_by: "\a"}`:                   `redis.group_by: is "\a", must be up to 16 bytes`,
 		"redis: {group_by: /}":                      "",
 		"redis: {group_by: 12345678901234567}":      `redis.group_by: is "12345678901234567", must be up to 16 bytes`,
 		"scheduler: {spread: 1m, grace: 24h}":       "",
@@ -237,7 +240,7 @@ func TestBounds(t *testing.T) {
 func TestBadNamespace(t *testing.T) {
 	for _, args := range [][]string{{"--namespace", "a b"}, {"--namespace", "a:b"}, {"--namespace", strings.Repeat("n", 65)}} {
 		_, err := nodeConfig(t, append(args, "--config", exampleFile)...)
-		if n := len(config.Split(err)); n != 1 || !strings.Contains(err.Error(), "--namespace: is ") {
+		if n := len(config.Split(err)); n != 1 || !strings.Contains(err.Error(), "\n--namespace: is ") {
 			t.Errorf("%q: %d faults: %v", args[1], n, err)
 		}
 	}
@@ -283,6 +286,8 @@ func TestPasswords(t *testing.T) {
 		"file":                        {"password_file: " + secretFile, "from-env", "from-file", ""},
 		"no such variable":            {"password_env: NOT_THERE", "", "", "redis.password_env: names a variable that is not set"},
 		"no such file":                {"password_file: /nonexistent", "", "", "redis.password_file: names a file that cannot be used: no such file"},
+		"an empty file":               {"password_file: " + file(t, "empty", "\n"), "", "", "redis.password_file: names a file that is empty"},
+		"several lines":               {"password_file: " + file(t, "lines", "hunter2\nhunter2\n"), "", "", "redis.password_file: names a file with several lines, must have one"},
 		"a device":                    {"password_file: /dev/zero", "", "", "redis.password_file: names a file that cannot be used: is a device, must be a regular file or a pipe"},
 		"the secret itself, variable": {"password_env: hunter2", "", "", "redis.password_env: names a variable that is not set"},
 		"the secret itself, file":     {"password_file: hunter2", "", "", "redis.password_file: names a file that cannot be used"},
@@ -315,6 +320,7 @@ redis:
   master_name: m
   db: 2
   username: me
+  pool_size: 7
   sentinel_username: it
   sentinel_password_env: OF_THE_SENTINELS
 jobs: [{kind: sleep, name: a, spec: '@daily'}]
@@ -326,8 +332,8 @@ jobs: [{kind: sleep, name: a, spec: '@daily'}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprint(o.Addrs, o.MasterName, o.DB, o.Username, o.Password, o.SentinelUsername, o.SentinelPassword, o.IsClusterMode)
-	if want := "[one:26379 two:26379]m2meredis'sitsentinels'false"; strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
+	got := fmt.Sprint(o.Addrs, o.MasterName, o.DB, o.Username, o.Password, o.SentinelUsername, o.SentinelPassword, o.IsClusterMode, o.PoolSize)
+	if want := "[one:26379 two:26379]m2meredis'sitsentinels'false7"; strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -346,16 +352,26 @@ func TestTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		o, err := config.RedisOptions(c)
-		if err != nil || (o.TLSConfig != nil) != want || want && (o.TLSConfig.MinVersion != 0x0303 || o.TLSConfig.InsecureSkipVerify) {
+		if err != nil || (o.TLSConfig != nil) != want || want && (o.TLSConfig.MinVersion != 0x0303 || o.TLSConfig.InsecureSkipVerify ||
+			want && (o.TLSConfig.ServerName == "name") != strings.Contains(yaml, "server_name")) {
 			t.Errorf("%s: %v, %v", yaml, o.TLSConfig, err)
 		}
 	}
-	c, err := nodeConfig(t, "--config", file(t, "c.yaml", "redis: {tls: {ca: "+file(t, "ca.pem", "none")+"}}"+jobs))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = config.RedisOptions(c); err == nil || !strings.Contains(err.Error(), "redis.tls.ca: names a file that has no certificate") {
-		t.Error(err)
+	none := file(t, "none.pem", "none")
+	for settings, want := range map[string]string{
+		"ca: " + none:                           "redis.tls.ca: names a file that has no certificate",
+		"ca: /nonexistent":                      "redis.tls.ca: names a file that cannot be used",
+		"cert: /nonexistent, key: " + none:      "redis.tls.cert: names a file that cannot be used",
+		"cert: " + none + ", key: /nonexistent": "redis.tls.key: names a file that cannot be used",
+		"cert: " + none + ", key: " + none:      "redis.tls.cert: and redis.tls.key are no pair",
+	} {
+		c, err := nodeConfig(t, "--config", file(t, "c.yaml", "redis: {tls: {"+settings+"}}"+jobs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = config.RedisOptions(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", settings, err, want)
+		}
 	}
 }
 
@@ -363,6 +379,7 @@ func TestTLS(t *testing.T) {
 func TestJobsOfFile(t *testing.T) {
 	c, err := nodeConfig(t, "--config", file(t, "c.yaml", `
 zone: Asia/Shanghai
+store: redis://h
 scheduler: {concurrency: -1, spread: 1ms}
 jobs:
   - {kind: http, name: a, spec: "@hourly", http: {url: "https://h/x", timeout: 3s}}
@@ -383,7 +400,7 @@ jobs:
 	want := scheduler.Job{Name: "b", Spec: "@daily", Overlap: scheduler.OverlapReplace, Takeover: scheduler.TakeoverRerun, Attempts: 7, Window: 2 * time.Hour,
 		Retry:       scheduler.Retry{Tries: 2, Wait: time.Second, Max: 2 * time.Second, Jitter: 0.5, For: 3 * time.Second},
 		Interrupted: scheduler.InterruptedLost, Misfire: scheduler.MisfireSkip, Jitter: time.Second, Timeout: 4 * time.Second, Lease: 9 * time.Second, Replicas: 2, Quiet: true}
-	if !reflect.DeepEqual(got, want) || s.Zone.String() != "Asia/Shanghai" || s.Concurrency != -1 {
+	if !reflect.DeepEqual(got, want) || s.Zone.String() != "Asia/Shanghai" || s.Concurrency != -1 || s.Grace != 20*time.Second {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

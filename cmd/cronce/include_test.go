@@ -70,6 +70,8 @@ func TestIncludeFaults(t *testing.T) {
 		{"include: [nosuch.yaml]\n" + one, one, `c.yaml:2:11: include[0]: names "DIR/nosuch.yaml", which cannot be used: no such file`},
 		{"include: ['[']\n" + one, one, `c.yaml:2:11: include[0]: is "[", must be a file or a pattern such as jobs.d/*.yaml`},
 		{"defaults: {lease: 1ms}\n" + one, "", `c.yaml:2:12: defaults.lease: is 1ms, must be 500ms to 24h0m0s, for the job "a"`},
+		{"defaults: {lease: 9s}\njobs: [{kind: sleep, name: a, spec: '@daily', lease: 1ms}]\n", "", `c.yaml:3:47: jobs[0].lease: is 1ms, must be 500ms to 24h0m0s`},
+		{"defaults: {lease: 1ms}\njobs:\n" + strings.Repeat("- {kind: sleep, spec: '@daily'}\n", 120), "", "\nand 140 more\n"},
 		{"defaults: {spec: '@daily'}\n" + one, "", `c.yaml:2:12: defaults.spec: unknown key`},
 		{"defaults: {retry: {wait: 1s}}\n" + one, "", `c.yaml:2:12: defaults.retry: waits between tries, but there is only one: set tries, for the job "a"`},
 	} {

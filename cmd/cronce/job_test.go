@@ -11,7 +11,7 @@ import (
 func TestCheckShowsJobs(t *testing.T) {
 	const yaml = `jobs:
   - {kind: sleep, name: a, spec: 0 3 * * *, zone: Asia/Shanghai, description: the nightly one, owner: dba, runbook: "https://wiki.example.com/a", labels: {team: shop, tier: "1"}}
-  - {kind: exec, name: off, spec: 0 0 3 ? * 2, deadline: 20ms, enabled: false, exec: {command: [no-such-program], env_from: [NOT_SET_HERE]}}
+  - {kind: exec, name: off, spec: 0 0 3 ? * 2, deadline: 20ms, enabled: false, runbook: "http://wiki/off", exec: {command: [no-such-program], env_from: [NOT_SET_HERE]}}
   - {kind: sleep, name: b, spec: CRON_TZ=Asia/Tokyo 0 3 * * *, zone: Asia/Tokyo}
 `
 	r := cronce(t, "node", "--check", "--config", file(t, "c.yaml", yaml))
@@ -43,6 +43,7 @@ func TestJobFaults(t *testing.T) {
 	for settings, want := range map[string]string{
 		"zone: Local": `jobs[0].zone: is "Local", must be a name of the time zone database`,
 		"zone: Asia/Tokyo, spec: CRON_TZ=UTC 0 3 * * *": `jobs[0].zone: is "Asia/Tokyo", but the spec begins with "CRON_TZ=UTC": give one of them`,
+		"zone: Asia/Tokyo, spec: TZ=UTC 0 3 * * *":      `jobs[0].zone: is "Asia/Tokyo", but the spec begins with "TZ=UTC": give one of them`,
 		"zone: Asia/Tokyo, spec: '@every 5s'":           `jobs[0].spec: spec "CRON_TZ=Asia/Tokyo @every 5s": @every`,
 		"runbook: see the wiki":                         `jobs[0].runbook: is "see the wiki", must be a URL`,
 		"runbook: 'https://me:hunter2@wiki/a'":          `jobs[0].runbook: is a text with credentials (not shown), must be a URL`,

@@ -27,6 +27,7 @@ func TestShardSettings(t *testing.T) {
 		"broadcast: true, attempts: 2":                                  "jobs[0].attempts: is 2, but no other node",
 		"broadcast: true, window: 1m":                                   "jobs[0].window: is 1m0s, but no other node",
 		"broadcast: true, misfire: all":                                 "jobs[0].misfire: is all, must be once or skip for a broadcast",
+		"replicas: 0":                                                   "",
 		"broadcast: sometimes":                                          "broadcast",
 	} {
 		c, err := nodeConfig(t, "--config", file(t, "c.yaml", "jobs: [{kind: sleep, name: a, spec: '@daily', "+settings+"}]\n"))
@@ -42,6 +43,7 @@ func TestShardSettings(t *testing.T) {
 		{"zookeeper://localhost", "broadcast: true", "jobs[0].broadcast: is true, but ZooKeeper keeps no shards"},
 		{"postgres://localhost/app", "shards: 201", "jobs[0].shards: is 201, must be at most 200 on a database"},
 		{"sqlite:app.db", "shards: 201", "jobs[0].shards: is 201, must be at most 200 on a database"},
+		{"sqlite:app.db", "shards: 1000", "jobs[0].shards: is 1000, must be at most 200 on a database"},
 		{"sqlite:app.db", "shards: 1001", "jobs[0].shards: is 1001, must be 1 to 1000, or 0 for a job without shards"},
 		{"sqlite:app.db", "replicas: 1", "jobs[0].replicas: is 1, but only Redis can wait for replicas"},
 		{"zookeeper://localhost", "replicas: 1", "jobs[0].replicas: is 1, but only Redis can wait for replicas"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -152,6 +153,19 @@ func TestStoreFaults(t *testing.T) {
 	for url, want := range map[string]string{
 		"postgress://db/x":                "store: is no URL of a store, must be redis://",
 		"ftp://x":                         "store: is no URL of a store",
+		"mysqll://x":                      "; did you mean mysql?",
+		"mysql:///x":                      "store: is no URL of a store",
+		"mysql://db/x#y":                  "store: is no URL of a store",
+		"mysql://db/x/y":                  "store: names no database",
+		"mysql://secret77/x@db":           "store: has an @ behind its host",
+		"redis-cluster://a,,b":            "store: is no URL of a store",
+		"sqlite://h/db":                   "store: names no file",
+		"sqlite:x?mode=memory":            "store: names no file",
+		"zookeeper://a,":                  "store: is no URL of a store",
+		"zookeeper://a?x=1":               "store: has a path or parameters",
+		"redis-sentinel://me@a/m":         "store: names a user: set redis.username",
+		"redis-sentinel://a/m/n":          "store: names no master",
+		"sqlite:u:secret77@h/db":          "store: names no file",
 		"postgres://me:secret77@db/x":     "store: has a password, which may not stand here: set $CRONCE_STORE_PASSWORD",
 		"mysql://db":                      "store: names no database, must be mysql://[user@]host/database",
 		"postgres://db/x?password=secret": "store: has a password",
@@ -160,7 +174,7 @@ func TestStoreFaults(t *testing.T) {
 		"zookeeper://a,,b":                "store: is no URL of a store",
 		"redis-sentinel://a,b":            "store: names no master, must be redis-sentinel://host,host/master",
 		"redis-cluster://a/1":             "store: has a path, must be redis-cluster://host,host",
-		"redis://:secret77@host":          "store: has a password, which may not stand here",
+		"redis://:secret77@host":          "--store: has a password, which may not stand here",
 		"sqlite://u:secret77@h/db":        "store: names no file",
 		"sqlite::memory:":                 "store: names no file",
 		"redis-cluster://a?tls=true":      "store: has parameters",
@@ -178,12 +192,45 @@ func TestStoreFaults(t *testing.T) {
 	cronce(t, "status", "--store", "sqlite:x", "--redis", "redis://x").want(t, exit.WrongUsage, "--store: and redis.url are both set, give one of them")
 	for text, want := range map[string]string{
 		"store: 'sqlite:x'\nredis: {url: 'redis://x'}":                    "c.yaml:1:1: store: and redis.url are both set",
+		"store: 'sqlite:x'\nredis: {addresses: ['h:1']}":                  "c.yaml:1:1: store: and redis.addresses are both set",
 		"store: 'sqlite:x'\nredis: {pool_size: 5}":                        "c.yaml:2:9: redis.pool_size: is for a Redis, but the store is SQLite x",
 		"store: 'sqlite:x'\nstore_password_env: X":                        "c.yaml:2:1: store_password_env: is for a store that is a database or ZooKeeper",
+		"store: 'sqlite:x'\nstore_password_file: X":                       "c.yaml:2:1: store_password_file: is for a store that is a database or ZooKeeper",
+		"store: 'postgres://'\nredis: {pool_size: 5}":                     "c.yaml:2:9: redis.pool_size: is for a Redis, but the store is postgres",
+		"store: 'redis://:secret77@h'":                                    "store: has a password, which may not stand here",
 		"store: 'postgres://db/x'\nstore_password_env: NOT_SET_ANYWHERE_": "store_password_env: names a variable that is not set",
 	} {
 		cronce(t, "status", "--config", file(t, "c.yaml", text+"\n")).want(t, exit.WrongUsage, want)
 	}
 	t.Setenv("CRONCE_REDIS_USERNAME", "app") // a variable may be set for commands that use a Redis
 	cronce(t, "status", "--store", "sqlite:/nowhere/there.db").want(t, exit.WrongUsage, "names the file /nowhere/there.db, which does not exist")
+}
+
+// A store of a flag replaces one of the environment, which replaces one of the file. Two of one
+// source are a fault.
+func TestStoreOfTheLastSource(t *testing.T) {
+	const url, sentinels = "redis: {url: 'redis://file'}", "redis: {addresses: ['a:1', 'b:1'], master_name: m}"
+	for _, c := range []struct{ yaml, store, redis, flag, want string }{
+		{url, "", "", "--store=sqlite:x", "SQLite x"},
+		{sentinels, "", "", "--store=redis://x", "redis://x:6379"},
+		{sentinels, "redis-cluster://x,y", "", "", "Redis Cluster [x:6379 y:6379]"},
+		{"store: sqlite:file", "", "", "--redis=redis://x", "redis://x:6379"},
+		{"store: sqlite:file", "", "redis://x", "", "redis://x:6379"},
+		{"", "sqlite:x", "", "--redis=redis://y", "redis://y:6379"},
+		{"", "", "redis://y", "--store=sqlite:x", "SQLite x"},
+		{"", "sqlite:x", "redis://y", "", "CRONCE_STORE: and redis.url are both set"},
+		{"redis: {pool_size: 5}", "", "", "", "redis://127.0.0.1:6379"},
+		{"store: 'redis://file'\nredis: {pool_size: 5}", "", "", "", "redis://file:6379"},
+	} {
+		t.Setenv("CRONCE_STORE", c.store)
+		t.Setenv("CRONCE_REDIS_URL", c.redis)
+		args := []string{"--config", file(t, "c.yaml", c.yaml+"\njobs: [{kind: sleep, name: a, spec: '@daily'}]\n")}
+		if c.flag != "" {
+			args = append(args, c.flag)
+		}
+		conf, err := nodeConfig(t, args...)
+		if got := fmt.Sprint(err); err == nil && conf.StoreName() != c.want || err != nil && !strings.Contains(got, c.want) {
+			t.Errorf("%+v: got %v, %s", c, conf, got)
+		}
+	}
 }

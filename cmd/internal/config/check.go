@@ -48,8 +48,7 @@ func (h HTTP) Off() bool { return h.Address == "" || h.Address == "off" }
 // Loopback reports whether only this machine can reach the address.
 func (h HTTP) Loopback() bool {
 	host, _, _ := net.SplitHostPort(h.Address)
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 // isPort reports whether a text is the number of a port, or 0 for a free one.

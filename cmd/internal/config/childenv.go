@@ -18,7 +18,7 @@ func (c *Config) ChildEnv(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, value, _ := strings.Cut(variable, "=")
 		stray := strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) && !serviceEnv.MatchString(variable)
-		return stray || slices.Contains(secret, name) || name == redisURLEnv && mayHoldPassword(value) ||
+		return stray || slices.Contains(secret, name) || name == redisURLEnv && !isRedisURL(value) ||
 			strings.HasPrefix(name, envPrefix) && strictyaml.HasCredentials(value)
 	})
 }
@@ -41,10 +41,10 @@ func (c *Config) secretVariables() []string {
 	return names
 }
 
-// mayHoldPassword reports whether a URL has a password, or cannot be parsed.
-func mayHoldPassword(raw string) bool {
-	e, err := parseRedisURL(raw)
-	return err != nil || e.hasPassword()
+// isRedisURL reports whether a text is a URL, and not a password in its place.
+func isRedisURL(raw string) bool {
+	_, err := parseRedisURL(raw)
+	return err == nil
 }
 
 // NodeEnv returns the environment for a node of a demo: without settings and, if the Redis is

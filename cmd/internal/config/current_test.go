@@ -5,6 +5,7 @@ package config
 import (
 	"errors"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -86,5 +87,52 @@ func TestTokensThatAreGone(t *testing.T) {
 	want("ab")
 	if reported != 2 {
 		t.Errorf("%d faults are reported, want one for each time in which the file has some", reported)
+	}
+}
+
+// The key that signs the requests of the webhook is read again from its file, and must not be short;
+// nor may the key that signs sessions. A token in the URL does not travel in plain text.
+func TestKeysOfThePlane(t *testing.T) {
+	file := t.TempDir() + "/key"
+	put := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := Default(func(string) (string, bool) { return "hunter2", true })
+	c.Plaintext = plaintextRefuse
+	c.Ops = &Ops{SessionKeyFile: file, Webhook: &OpsWebhook{URL: "http://h/${A}", SecretFile: file}}
+	one, two := strings.Repeat("1", 32), strings.Repeat("2", 16)
+	put(one)
+	secret, err := c.OpsWebhookSecret()
+	if err != nil || secret().Text() != one {
+		t.Fatal(err)
+	}
+	if key, err := c.OpsSessionKey(); err != nil || string(key) != one {
+		t.Errorf("the key of sessions is %q, %v", key, err)
+	}
+	put(two)
+	if secret().Text() != two {
+		t.Error("the file is not read again")
+	}
+	put("")
+	if secret().Text() != two {
+		t.Error("the last key is not used on")
+	}
+	put(one[1:])
+	if _, err := c.OpsSessionKey(); err == nil || !strings.Contains(err.Error(), "ops.session_key_file: names a file with 31 characters, must have 32 or more") {
+		t.Error(err)
+	}
+	put(two[1:])
+	if _, err := c.OpsWebhookSecret(); err == nil || !strings.Contains(err.Error(), "ops.webhook.secret_file: names a secret of 15 characters, must have 16 or more") {
+		t.Error(err)
+	}
+	if _, err := c.OpsWebhookURL(); err == nil || !strings.Contains(err.Error(), "ops.webhook.url: is http, so the token is sent") {
+		t.Error(err)
+	}
+	c.Ops.Webhook.URL = "https://h/${A}"
+	if url, err := c.OpsWebhookURL(); err != nil || url != "https://h/hunter2" {
+		t.Error(url, err)
 	}
 }

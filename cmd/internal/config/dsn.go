@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -34,11 +33,7 @@ func ParseDSN(dsn string) (DSN, error) {
 	if strayAt(dsn) {
 		return DSN{}, errors.New(strayAtSays)
 	}
-	d := DSN{Shown: u.Scheme + "://" + u.Host + u.EscapedPath()}
-	if u.User != nil {
-		_, d.HasPassword = u.User.Password()
-	}
-	d.HasPassword = d.HasPassword || slices.ContainsFunc([]string{"password", "passwd", "sslpassword"}, u.Query().Has)
+	d := DSN{Shown: u.Scheme + "://" + u.Host + u.EscapedPath(), HasPassword: passwordIn(u)}
 	switch u.Scheme {
 	case "postgres", "postgresql":
 		d.Dialect, d.Source = database.PostgreSQL, dsn
@@ -71,13 +66,4 @@ func (d DSN) mysql(u *url.URL) (DSN, error) {
 	c.InterpolateParams = true
 	d.Dialect, d.Source = database.MySQL, c.FormatDSN()
 	return d, nil
-}
-
-// InPlain describes a connection to another machine that may be without TLS. It returns "" if there
-// is none.
-func (d DSN) InPlain() string {
-	if dsnInPlain(d.Source) {
-		return plainDSN
-	}
-	return ""
 }

@@ -47,9 +47,16 @@ func TestChildEnv(t *testing.T) {
 	c := Default(nil)
 	c.Redis = Redis{PasswordEnv: "A", SentinelPasswordEnv: "B"}
 	c.StorePasswordEnv = "C"
-	environ := []string{"PATH=/bin", "CRONCE_FENCE=7", "CRONCE_REDIS_PASSWORD=x", "A=x", "B=x", "C=x", "CRONCE_GATEWAY_TOKEN=x"}
-	if got, want := c.ChildEnv(environ), []string{"PATH=/bin", "CRONCE_FENCE=7"}; !slices.Equal(got, want) {
+	environ := []string{"PATH=/bin", "CRONCE_FENCE=7", "CRONCE_REDIS_PASSWORD=x", "A=x", "B=x", "C=x", "CRONCE_GATEWAY_TOKEN=x",
+		"CRONCE_PORT=tcp://10.0.0.1:80", "CRONCE_REDIS_URL=redis://h", "DATABASE_URL=mysql://me:x@h/d", "CRONCE_REDIS_URL=redis://me@h", "CRONCE_REDIS_URL=redis://me:x@h", "CRONCE_REDIS_URL=x", "CRONCE_STORE=mysql://me:x@h/d", "CRONCE_STORE=sqlite:d"}
+	want := []string{"PATH=/bin", "CRONCE_FENCE=7", "CRONCE_PORT=tcp://10.0.0.1:80", "CRONCE_REDIS_URL=redis://h", "DATABASE_URL=mysql://me:x@h/d", "CRONCE_STORE=sqlite:d"}
+	if got := c.ChildEnv(environ); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+	for embedded, want := range map[bool]string{true: "A=x", false: "CRONCE_REDIS_PASSWORD=x A=x"} {
+		if got := NodeEnv([]string{"CRONCE_CONFIG=x", "CRONCE_STORE=x", "CRONCE_REDIS_PASSWORD=x", "A=x"}, embedded); strings.Join(got, " ") != want {
+			t.Errorf("a node of a demo has %q, want %s", got, want)
+		}
 	}
 }
 
@@ -62,6 +69,8 @@ func TestVariablesFromFile(t *testing.T) {
 		"# keys\n\nA=hunter1\n B = \"hunter 2\" \n": {env: "A=hunter1 B=hunter 2"},
 		"# keys\n\nA=hunter1\nhunter2\n":            {fault: "line 4 is not NAME=value"},
 		"=hunter1":                                  {fault: "line 1 is not NAME=value"},
+		"A B=hunter1":                               {fault: "line 1 is not NAME=value"},
+		"A='hunter1'\nB=\"hunter 2\"\n":             {env: "A=hunter1 B=hunter 2"},
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -75,5 +84,15 @@ func TestVariablesFromFile(t *testing.T) {
 		case err != nil || strings.Join(env, " ") != want.env || !slices.Equal(secrets, []string{"hunter1", "hunter 2"}):
 			t.Errorf("%q: %q, secrets %q, %v", text, env, secrets, err)
 		}
+	}
+	if err := os.WriteFile(file, []byte(`A="`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := Default(func(string) (string, bool) { return "hunter1", true })
+	if env, secrets, err := c.ExecEnv("jobs[0].exec", &Exec{EnvFrom: []string{"B"}, EnvFile: file}); err != nil || strings.Join(env, " ") != `B=hunter1 A="` || !slices.Equal(secrets, []string{"hunter1", `"`}) {
+		t.Errorf("%q, secrets %q, %v", env, secrets, err)
+	}
+	if _, secrets, err := c.ExecEnv("jobs[0].exec", &Exec{EnvFrom: []string{"B"}}); err != nil || !slices.Equal(secrets, []string{"hunter1"}) {
+		t.Errorf("without a file: secrets %q, %v", secrets, err)
 	}
 }

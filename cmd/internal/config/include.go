@@ -64,7 +64,7 @@ func (c *Config) include(main string, former *Config) error {
 			if seen[filepath.Clean(name)] {
 				continue
 			}
-			if seen[filepath.Clean(name)] = true; len(seen) > maxIncluded {
+			if seen[filepath.Clean(name)] = true; len(seen)-1 > maxIncluded { // without the main file
 				return errors.Join(append(errs, c.Fault(at, "names more than %d files", maxIncluded))...)
 			}
 			p, cannot, faults := readPart(name, former)

@@ -90,7 +90,6 @@ func (c *Config) set(o Override, value, origin string) {
 	}
 	if e.username != "" {
 		r.Username = ""
-		delete(c.origin, "redis.username")
 	}
 	if e.tls {
 		r.TLS.Enabled = nil

@@ -10,6 +10,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/database"
 )
 
 // The values of plaintext: the treatment of a secret that would be sent to another machine without
@@ -41,7 +43,7 @@ func (c *Config) InPlain(path, text string) error {
 
 // redisInPlain checks whether a password would be sent to a Redis, or to Sentinels, without TLS.
 func redisInPlain(c *Config, o *redis.UniversalOptions) error {
-	secret := o.Password != "" || o.CredentialsProvider != nil || o.SentinelPassword != ""
+	secret := o.Password != "" || o.SentinelPassword != ""
 	if !secret || o.TLSConfig != nil || !slices.ContainsFunc(o.Addrs, remote) {
 		return nil
 	}
@@ -54,9 +56,8 @@ func remote(address string) bool {
 	if err != nil {
 		host = address
 	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
 	local := host == "" || strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || // the last two prefixes are sockets
-		strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+		strings.EqualFold(host, "localhost") || net.ParseIP(strings.Trim(host, "[]")).IsLoopback()
 	return !local
 }
 
@@ -77,29 +78,25 @@ func gatewayInPlain(raw string) bool {
 // plainDSN is the fault of a DSN without TLS.
 const plainDSN = "allows a connection to another machine without TLS: set sslmode=verify-full (PostgreSQL) or tls=true (MySQL, MariaDB)"
 
-// dsnInPlain reports whether the driver may connect to another machine without TLS. Without sslmode
-// the driver for PostgreSQL tries TLS, and continues without it if the server, or an attacker in
-// between, does not offer it.
-func dsnInPlain(dsn string) bool {
-	scheme, _, _ := strings.Cut(dsn, "://")
-	switch scheme {
-	case "postgres", "postgresql":
-		o, err := pgx.ParseConfig(dsn)
-		if err != nil {
-			return false // the connector has refused it
+// InPlain describes a connection to another machine that may be without TLS. It returns "" if there
+// is none. Without sslmode the driver for PostgreSQL tries TLS, and continues without it if the
+// server, or an attacker in between, does not offer it.
+func (d DSN) InPlain() string {
+	plain := false
+	switch d.Dialect {
+	case database.PostgreSQL:
+		if o, err := pgx.ParseConfig(d.Source); err == nil { // otherwise the connector refuses it
+			plain = remote(o.Host) && o.TLSConfig == nil
+			for _, other := range o.Fallbacks {
+				plain = plain || remote(other.Host) && other.TLSConfig == nil
+			}
 		}
-		plain := remote(o.Host) && o.TLSConfig == nil
-		for _, other := range o.Fallbacks {
-			plain = plain || remote(other.Host) && other.TLSConfig == nil
-		}
-		return plain
-	case "mysql", "mariadb":
-		u, err := url.Parse(dsn)
-		if err != nil {
-			return false
-		}
-		dsn = mysqlDSN(u)
+	case database.MySQL:
+		o, err := mysql.ParseDSN(d.Source)
+		plain = err == nil && remote(o.Addr) && (o.TLS == nil || o.AllowFallbackToPlaintext)
 	}
-	o, err := mysql.ParseDSN(dsn)
-	return err == nil && o.Net == "tcp" && remote(o.Addr) && (o.TLS == nil || o.AllowFallbackToPlaintext)
+	if plain {
+		return plainDSN
+	}
+	return ""
 }

@@ -65,13 +65,7 @@ func reread(c *Config, o *redis.UniversalOptions) error {
 // encrypt sets the options to use the current certificates for each new connection.
 func encrypt(c *Config, o *redis.UniversalOptions) error {
 	t := &c.Redis.TLS
-	var files []string
-	for _, name := range []string{t.CA, t.Cert, t.Key} {
-		if name != "" {
-			files = append(files, name)
-		}
-	}
-	settings, err := NewCurrent(c, c.tlsConfig, files...)
+	settings, err := NewCurrent(c, c.tlsConfig, t.CA, t.Cert, t.Key)
 	if err != nil {
 		return err
 	}

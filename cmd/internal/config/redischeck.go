@@ -20,10 +20,10 @@ func (c *Config) redisFaults(bad func(path, format string, args ...any)) {
 		c.urlFaults(bad)
 	}
 	for _, address := range r.Addresses {
-		switch _, port, err := net.SplitHostPort(address); {
+		switch _, port, _ := net.SplitHostPort(address); {
 		case strings.Contains(address, "@"): // the part before it may be a password
 			bad("redis.addresses", "has an address with a user, must be host:port")
-		case err != nil || port == "":
+		case port == "":
 			bad("redis.addresses", "has %s, must be host:port", strictyaml.Quote(address))
 		}
 	}

@@ -29,15 +29,12 @@ func parseRedisURL(raw string) (endpoint, error) {
 	if strayAt(raw) {
 		return endpoint{}, errors.New(strayAtSays)
 	}
-	e := endpoint{tls: u.Scheme == "rediss", address: u.Host}
+	e := endpoint{tls: u.Scheme == "rediss", address: u.Host, username: u.User.Username()}
 	if u.Port() == "" {
 		e.address = net.JoinHostPort(u.Hostname(), "6379")
 	}
-	if u.User != nil {
-		e.username = u.User.Username()
-		if password, ok := u.User.Password(); ok {
-			e.password = newSecret(password)
-		}
+	if password, ok := u.User.Password(); ok {
+		e.password = newSecret(password)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
 		return endpoint{}, errors.New("has parameters or a fragment, " + urlAllowed)

@@ -23,6 +23,7 @@ func TestParseRedisURL(t *testing.T) {
 		"redis://u:p@h?db=1":  "has parameters or a fragment, must be",
 		"redis://h#a":         "has parameters or a fragment, must be",
 		"http://h":            "is no URL of a Redis, must be redis://",
+		"redis://u:1234/x@h":  "has an @ behind its host: in a password write %2F",
 		"redis://":            "is no URL of a Redis",
 		"":                    "is no URL of a Redis",
 		"h:6379":              "is no URL of a Redis",

@@ -75,7 +75,7 @@ func (c *Config) storeFaults(bad func(path, format string, args ...any)) {
 		}
 		bad(at, "is for a store that is a database or ZooKeeper: for a Redis set redis.password_env or redis.password_file")
 	}
-	if c.Store != "" && c.address.Kind != StoreRedis && named != "" {
+	if c.address.Kind != StoreRedis && named != "" {
 		bad("redis."+named, "is for a Redis, but the store is %s", c.StoreName())
 	}
 }
@@ -191,7 +191,7 @@ func parseHosts(raw string) (*url.URL, error) {
 	if strayAt(raw) {
 		return nil, errors.New(strayAtSays)
 	}
-	scheme, rest, ok := strings.Cut(raw, "://")
+	scheme, rest, _ := strings.Cut(raw, "://")
 	authority, tail := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority, tail = rest[:i], rest[i:]
@@ -205,20 +205,17 @@ func parseHosts(raw string) (*url.URL, error) {
 		first = user + "@" + first
 	}
 	u, err := url.Parse(scheme + "://" + first + tail)
-	if !ok || err != nil || u.Hostname() == "" || u.Fragment != "" || strings.Contains(hosts, ",,") || strings.HasSuffix(hosts, ",") {
+	if err != nil || u.Hostname() == "" || u.Fragment != "" || strings.Contains(hosts, ",,") || strings.HasSuffix(hosts, ",") {
 		return nil, errors.New("is no URL of a store")
 	}
 	u.Host = hosts
 	return u, nil
 }
 
+// passwordIn reports whether a URL has a password, also as a parameter of a driver.
 func passwordIn(u *url.URL) bool {
-	if u.User != nil {
-		if _, has := u.User.Password(); has {
-			return true
-		}
-	}
-	return slices.ContainsFunc([]string{"password", "passwd", "sslpassword"}, u.Query().Has)
+	_, has := u.User.Password()
+	return has || slices.ContainsFunc([]string{"password", "passwd", "sslpassword"}, u.Query().Has)
 }
 
 // withPort splits hosts, and adds a port to those that have none.
@@ -308,8 +305,6 @@ func (c *Config) StoreUser() (user string, password Secret, err error) {
 		return "", Secret{}, c.Fault("store", "names no user, but a password is set: write zookeeper://user@host")
 	case named && password.Text() == "":
 		return "", Secret{}, c.Fault("store", "names a user without a password: set $%s, store_password_env or store_password_file", StorePasswordEnv)
-	case !named:
-		return "", Secret{}, nil
 	}
 	return c.address.url.User.Username(), password, nil
 }

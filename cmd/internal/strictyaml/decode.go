@@ -26,7 +26,7 @@ func (d *decoder) decode(node ast.Node, into reflect.Value, path string) {
 		d.tree(node, into, path)
 	case into.Kind() == reflect.Struct && !decodesItself:
 		d.mapping(node, into, path)
-	case into.Kind() == reflect.Slice && !decodesItself:
+	case into.Kind() == reflect.Slice:
 		d.list(node, into, path)
 	case into.Kind() == reflect.Map:
 		d.table(node, into, path)
@@ -151,7 +151,7 @@ func (d *decoder) scalar(node ast.Node, into reflect.Value, path string) {
 		return
 	}
 	if hasTab(node) {
-		d.fault(node, path, "has a tab, must be in quotes then: quote the %s", path[strings.LastIndexAny(path, ".")+1:])
+		d.fault(node, path, "has a tab, must be in single quotes then: quote the %s", path[strings.LastIndexAny(path, ".")+1:])
 		return
 	}
 	if u, ok := reflect.TypeAssert[encoding.TextUnmarshaler](into.Addr()); ok {

@@ -3,6 +3,7 @@ package strictyaml
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -13,23 +14,26 @@ import (
 // reserves. The groups are the text before the value, the key, and the value.
 var bare = regexp.MustCompile("^((?:.*[\\s{,])?([A-Za-z_]+):[ \t]+)([*@%`?].*)$")
 
+// tabInQuotes matches a tab in double quotes.
+var tabInQuotes = regexp.MustCompile(`"[^"]*\t[^"]*"`)
+
 // tabbed matches a line whose indentation has a tab.
 var tabbed = regexp.MustCompile("^[ -]*\t")
 
 // reserved returns the faults of a file that cannot be parsed because of the line at a place: each
-// value that needs quotes, or each line that is indented by a tab. Nil: another fault.
+// value that needs quotes, each line that is indented by a tab, or each tab in double quotes. Nil:
+// another fault.
 func (f *File) reserved(data []byte, line int) (faults []*Error) {
 	lines := strings.Split(string(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))), "\n")
 	if line < 1 || line > len(lines) {
 		return nil
 	}
-	find := unquoted
-	if find(lines[line-1]) == nil {
-		find = indented
-	}
-	if find(lines[line-1]) == nil {
+	finders := []func(string) *Error{unquoted, indented, doubleQuoted}
+	at := slices.IndexFunc(finders, func(find func(string) *Error) bool { return find(lines[line-1]) != nil })
+	if at < 0 {
 		return nil
 	}
+	find := finders[at]
 	for i, text := range lines {
 		if fault := find(text); fault != nil {
 			fault.File, fault.Line = f.name, i+1
@@ -46,7 +50,7 @@ func unquoted(text string) *Error {
 		return nil
 	}
 	before, key, value := m[1], m[2], m[3]
-	if strings.ContainsAny(strings.SplitN(before, "#", 2)[0], `"'`) || strings.Contains(before, "#") {
+	if strings.ContainsAny(before, `"'#`) {
 		return nil // inside quotes, or a comment
 	}
 	value, _, _ = strings.Cut(value, " #")
@@ -62,7 +66,17 @@ func indented(text string) *Error {
 	if at == "" {
 		return nil
 	}
-	return &Error{Column: len(at), Text: "is a tab, must be spaces: YAML allows no tab before a key; put a value with a tab in quotes (quote the spec)"}
+	return &Error{Column: len(at), Text: "is a tab, must be spaces: YAML allows no tab before a key; put a value with a tab in single quotes (quote the spec)"}
+}
+
+// doubleQuoted returns the fault of a line with a tab in double quotes, for which the parser skips
+// the character behind the quotes.
+func doubleQuoted(text string) *Error {
+	at := tabInQuotes.FindStringIndex(text)
+	if at == nil {
+		return nil
+	}
+	return &Error{Column: len([]rune(text[:at[0]])) + 1, Text: `has a tab in double quotes, must be in single quotes then, or written as \t`}
 }
 
 // hasTab reports whether a value without quotes has a tab, which the parser drops: 1<tab>2 would

@@ -8,11 +8,9 @@ package strictyaml
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -262,11 +260,8 @@ func (f *File) mark(path string, node ast.Node) {
 	}
 }
 
-// join orders the faults as the file does.
+// join joins the faults, which are in the order of the file.
 func (d *decoder) join() error {
-	slices.SortStableFunc(d.faults, func(a, b *Error) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
 	var errs []error
 	for i, f := range d.faults {
 		if i == maxFaults {

@@ -58,7 +58,10 @@ jobs:
     retry:
       tries: 3
   - {name: second, overlap: queue}
-tags: [x, "y z", 7]
+  - name: |
+      several
+      lines
+tags: [x, 'y	z', 7]
 `
 	got := settings{Redis: redis{File: "kept"}}
 	f, err := strictyaml.Decode("c.yaml", []byte(text), &got)
@@ -70,9 +73,9 @@ tags: [x, "y z", 7]
 		t.Errorf("scalars: %+v", got)
 	case got.Redis != redis{"redis://h", 3, true, "kept"}:
 		t.Errorf("redis: %+v", got.Redis)
-	case len(got.Jobs) != 2, got.Jobs[0].Retry.Tries != 3, got.Jobs[1].Overlap != "queue":
+	case len(got.Jobs) != 3, got.Jobs[2].Name != "several\nlines\n", got.Jobs[0].Retry.Tries != 3, got.Jobs[1].Overlap != "queue":
 		t.Errorf("jobs: %+v", got.Jobs)
-	case strings.Join(got.Tags, "|") != "x|y z|7":
+	case strings.Join(got.Tags, "|") != "x|y\tz|7":
 		t.Errorf("tags: %q", got.Tags)
 	case f.Fault("jobs[1].overlap", "x").Error() != "c.yaml:10:20: jobs[1].overlap: x":
 		t.Error(f.Fault("jobs[1].overlap", "x"))
@@ -101,39 +104,46 @@ func TestByteOrderMark(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"nam: a":                        `c.yaml:1:1: nam: unknown key, did you mean "name"?`,
-		"zzzzzz: a":                     `c.yaml:1:1: zzzzzz: unknown key, known are grace, jobs, name, redis, tags`,
-		"redis: {password: x}":          `c.yaml:1:9: redis.password: unknown key, did you mean "password_file"?`,
-		"Secret: a":                     `c.yaml:1:1: Secret: unknown key, known are grace, jobs, name, redis, tags`,
-		"grace: 30":                     `c.yaml:1:8: grace: is no duration`,
-		"redis:\n  db: many":            `c.yaml:2:7: redis.db: is "many", must be a whole number`,
-		"redis:\n  strict: \"true\"":    `c.yaml:2:11: redis.strict: is "true", must be true or false`,
-		"redis: 7":                      `c.yaml:1:8: redis: is "7", must be a mapping`,
-		"jobs: {a: b}":                  `c.yaml:1:7: jobs: is a mapping, must be a list`,
-		"name: [a]":                     `c.yaml:1:7: name: is a list, must be one value`,
-		"jobs:\n- name: a\n  ovrlap: b": `c.yaml:3:3: jobs[0].ovrlap: unknown key, did you mean "overlap"?`,
-		"name: &a b":                    `c.yaml:1:7: name: anchors, aliases and tags are not allowed`,
-		"name: !!str b":                 `c.yaml:1:7: name: anchors, aliases and tags are not allowed`,
-		"name: a\n---\nname: b":         `is a second document, must be the only one`,
-		"name: a\nname: b":              `c.yaml:2:1: is not valid YAML: mapping key "name" already defined at [1:1]`,
-		"name: [a":                      `c.yaml:1:7: is not valid YAML: sequence end token ']' not found`,
-		strings.Repeat("[", 50000):      `c.yaml:1:51: nested in more than 50 brackets`,
-		strings.Repeat("- ", 30000):     `c.yaml:1:4097: nested in more than 50 brackets, or beyond column 4096`,
-		"jobs:\n- name: * * * * *":      `c.yaml:2:9: begins with *, which YAML reserves: quote the name, as in name: "* * * * *"`,
-		"name: */5 * * * *":             `c.yaml:1:7: begins with *, which YAML reserves: quote the name, as in name: "*/5 * * * *"`,
-		"name:\t*/5\t*\t* * *":          `c.yaml:1:7: begins with *, which YAML reserves: quote the name, as in name: "*/5 * * * *"`,
-		"name: @daily # midnight":       `c.yaml:1:7: begins with @, which YAML reserves: quote the name, as in name: "@daily"`,
-		"name: ? * * * *":               `quote the name`,
-		"name: *x":                      `quote a value that begins with *`,
-		"jobs: [{name: * * * * *}]":     `c.yaml:1:15: begins with *, which YAML reserves: quote the name, as in name: "* * * * *"`,
-		"jobs:\n\t- name: a":            `c.yaml:2:1: is a tab, must be spaces`,
-		"jobs:\n- name: a\n \tgrace: b": `c.yaml:3:2: is a tab, must be spaces`,
-		"name: 0 1\t2 * * *":            `c.yaml:1:7: name: has a tab, must be in quotes then: quote the name`,
-		"- a":                           `is a list, must be a mapping`,
+		"nam: a":                                    `c.yaml:1:1: nam: unknown key, did you mean "name"?`,
+		"zzzzzz: a":                                 `c.yaml:1:1: zzzzzz: unknown key, known are grace, jobs, name, redis, tags`,
+		"redis: {password: x}":                      `c.yaml:1:9: redis.password: unknown key, did you mean "password_file"?`,
+		"Secret: a":                                 `c.yaml:1:1: Secret: unknown key, known are grace, jobs, name, redis, tags`,
+		"grace: 30":                                 `c.yaml:1:8: grace: is no duration`,
+		"redis:\n  db: many":                        `c.yaml:2:7: redis.db: is "many", must be a whole number`,
+		"redis:\n  strict: \"true\"":                `c.yaml:2:11: redis.strict: is "true", must be true or false`,
+		"redis:\n  db: u:hunter2@h":                 `c.yaml:2:7: redis.db: is a text with credentials (not shown), must be a whole number`,
+		"redis:\n  u:hunter2@h: x":                  `c.yaml:2:3: redis: unknown key, known are db, password_file, strict, url`,
+		"redis: 7":                                  `c.yaml:1:8: redis: is "7", must be a mapping`,
+		"jobs: {a: b}":                              `c.yaml:1:7: jobs: is a mapping, must be a list`,
+		"redis: " + strings.Repeat("x", 80):         `c.yaml:1:8: redis: is "` + strings.Repeat("x", 80) + `", must be`,
+		"redis: " + strings.Repeat("x", 81):         `c.yaml:1:8: redis: is "` + strings.Repeat("x", 80) + `"… (81 bytes), must be`,
+		"name: [a]":                                 `c.yaml:1:7: name: is a list, must be one value`,
+		"jobs:\n- name: a\n  ovrlap: b":             `c.yaml:3:3: jobs[0].ovrlap: unknown key, did you mean "overlap"?`,
+		"name: &a b":                                `c.yaml:1:7: name: anchors, aliases and tags are not allowed`,
+		"name: !!str b":                             `c.yaml:1:7: name: anchors, aliases and tags are not allowed`,
+		"name: a\n---\nname: b":                     `is a second document, must be the only one`,
+		"name: a\nname: b":                          `c.yaml:2:1: is not valid YAML: mapping key "name" already defined at [1:1]`,
+		"name: [a":                                  `c.yaml:1:7: is not valid YAML: sequence end token ']' not found`,
+		strings.Repeat("[", 50000):                  `c.yaml:1:51: nested in more than 50 brackets`,
+		strings.Repeat("- ", 30000):                 `c.yaml:1:4097: nested in more than 50 brackets, or beyond column 4096`,
+		"jobs:\n- name: * * * * *":                  `c.yaml:2:9: begins with *, which YAML reserves: quote the name, as in name: "* * * * *"`,
+		"name: */5 * * * *":                         `c.yaml:1:7: begins with *, which YAML reserves: quote the name, as in name: "*/5 * * * *"`,
+		"name:\t*/5\t*\t* * *":                      `c.yaml:1:7: begins with *, which YAML reserves: quote the name, as in name: "*/5 * * * *"`,
+		"name: @daily # midnight":                   `c.yaml:1:7: begins with @, which YAML reserves: quote the name, as in name: "@daily"`,
+		"name: ? * * * *":                           `quote the name`,
+		"name: *x":                                  `quote a value that begins with *`,
+		"jobs: [{name: * * * * *}]":                 `c.yaml:1:15: begins with *, which YAML reserves: quote the name, as in name: "* * * * *"`,
+		"jobs:\n\t- name: a":                        `c.yaml:2:1: is a tab, must be spaces`,
+		"jobs:\n- name: a\n \tgrace: b":             `c.yaml:3:2: is a tab, must be spaces`,
+		"name: 0 1\t2 * * *":                        `c.yaml:1:7: name: has a tab, must be in single quotes then: quote the name`,
+		"jobs:\n- name: \"0\t1 * *\"\n  overlap: b": `c.yaml:2:9: has a tab in double quotes, must be in single quotes then, or written as \t`,
+		"- a": `is a list, must be a mapping`,
 	} {
 		_, err := strictyaml.Decode("c.yaml", []byte(text), &settings{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80q:\n got %v\nwant %s", text, err, want)
+		} else if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("the secret is in %v", err)
 		}
 	}
 }
@@ -224,10 +234,10 @@ func used(t *testing.T) time.Duration {
 }
 
 func TestNearest(t *testing.T) {
-	names := []string{"deadline", "jitter", "lease", "misfire", "overlap", "password_env"}
+	names := []string{"db", "deadline", "jitter", "jitters", "lease", "misfire", "overlap", "password_env"}
 	for key, want := range map[string]string{
 		"overlapp": "overlap", "Lease": "lease", "dedline": "deadline", "password": "password_env",
-		"x": "", "": "", "timeout": "",
+		"x": "", "xx": "", "": "", "timeout": "", "jiter": "jitter", "jitterss": "jitters", "misfyr": "misfire", "misfyrrx": "", "pas": "password_env", "pa": "",
 	} {
 		if got := strictyaml.Nearest(key, names); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", key, got, want)

@@ -47,4 +47,4 @@ func (p jsonWriter) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-func notInJSON(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }
+func notInJSON(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }

@@ -54,10 +54,7 @@ func (s serverLog) Write(text []byte) (int, error) {
 
 // handler returns a handler that writes the lines of the log on one goroutine.
 func handler(minimum, format string, w io.Writer) slog.Handler {
-	level, err := zapcore.ParseLevel(minimum)
-	if err != nil {
-		level = zapcore.InfoLevel // unreachable: the configuration allows no other name
-	}
+	level, _ := zapcore.ParseLevel(minimum) // the configuration allows no other name
 	out := zapcore.AddSync(w)
 	if format == "console" || format == "auto" && IsTerminal(w) {
 		return zapHandler(&consoleCore{LevelEnabler: level, out: out, style: NewStyle(w)})

@@ -43,8 +43,8 @@ func (l *LogLine) Record() map[string]any {
 
 // Text returns a field as text; "" if the line does not have it.
 func (l *LogLine) Text(key string) string {
-	v, ok := l.Fields[key]
-	if !ok || v == nil {
+	v := l.Fields[key]
+	if v == nil {
 		return ""
 	}
 	return Printable(fmt.Sprint(v))

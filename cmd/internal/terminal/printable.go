@@ -10,9 +10,9 @@ import (
 )
 
 // Printable returns a text that is safe to write to a terminal, in one line and one column.
-// Unprintable characters are escaped, such as \x1b,
-// , \u202e, and \xff for an invalid byte. Every text from the store, from the network or from a job
-// is printed through it, through PrintableText, or as JSON.
+// Unprintable characters are escaped, such as \x1b, \n, \u202e,
+// and \xff for an invalid byte. Every text from the store, from the network or from a job is
+// printed through it, through PrintableText, or as JSON.
 func Printable(s string) string {
 	if !strings.ContainsFunc(s, unprintable) {
 		return s

@@ -18,6 +18,7 @@ func TestPrintable(t *testing.T) {
 		"\u009b31m\x7f\u2028\u00a0":     `\u009b31m\x7f\u2028\u00a0`,
 		"\xff\xc3(\ufffd":               `\xff\xc3(\ufffd`,
 		"\U000e0041\u200b":              `\U000e0041\u200b`,
+		"5 µs, 東京\x1b":                  `5 µs, 東京\x1b`,
 		"":                              "",
 	} {
 		if got := Printable(text); got != want {
@@ -32,6 +33,8 @@ func TestPrintable(t *testing.T) {
 // No sequence that a terminal could interpret is left, and printable text is not changed.
 func FuzzPrintable(f *testing.F) {
 	f.Add("\x1b[31m\u202e\xff")
+	f.Add("\x1b[31m\u202e\t\n")
+	f.Add("\U000e0041\uffff")
 	f.Fuzz(func(t *testing.T, s string) {
 		got := Printable(s)
 		if strings.ContainsFunc(got, unprintable) || !utf8.ValidString(got) || Printable(got) != got {

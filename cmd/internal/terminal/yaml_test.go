@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -10,13 +11,13 @@ import (
 // A value that is printed as YAML is read back unchanged, with any texts.
 func TestPrintYAML(t *testing.T) {
 	type inner struct {
-		Text string   `json:"text"`
-		List []string `json:"list"`
+		List []string `json:"list"` // the fields are in the order of a map
 		None []int    `json:"none"`
+		Text string   `json:"text"`
 	}
 	value := map[string]any{
-		"a":  inner{"x: y # z", []string{"no", "\x1b[31m", "\u202e", "line\nline", `back\slash"`, "😀", "123", ""}, []int{}},
-		"on": true, "n": 1.5, "empty": map[string]int{}, "weird key": nil, "nested": []any{[]any{1, 2}, map[string]any{"k": "v"}},
+		"a":  inner{[]string{"no", "\x1b[31m", "\u202e", "line\nline", `back\slash"`, "😀", "123", "", "a\tb", "\uffff\U000e0041"}, []int{}, "x: y # z"},
+		"on": true, "n": 1.5, "large": 12345678, "empty": map[string]int{}, "weird key": nil, "nested": []any{[]any{1, 2}, map[string]any{"k": "v"}},
 	}
 	var b strings.Builder
 	if err := PrintYAML(&b, value); err != nil {
@@ -29,15 +30,16 @@ func TestPrintYAML(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(b.String()), &back); err != nil {
 		t.Fatalf("%v\n%s", err, b.String())
 	}
-	a, _ := back["a"].(map[string]any)
-	list, _ := a["list"].([]any)
-	want := value["a"].(inner)
-	if a["text"] != want.Text || len(list) != len(want.List) || back["on"] != true {
-		t.Fatalf("%v\n%s", back, b.String())
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i, text := range want.List {
-		if list[i] != text {
-			t.Errorf("%q was read as %q", text, list[i])
+	if got, err := json.Marshal(back); err != nil || string(got) != string(text) {
+		t.Errorf("%s was read as %s, %v:\n%s", text, got, err, b.String())
+	}
+	for _, line := range []string{"large: 12345678\n", "empty: {}\n", "  none: []\n", "\"on\": true\n", "\"weird key\": null\n"} {
+		if !strings.Contains(b.String(), line) {
+			t.Errorf("no line %q in\n%s", line, b.String())
 		}
 	}
 }

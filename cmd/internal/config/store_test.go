@@ -1,0 +1,134 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// reading reads a configuration with some variables.
+func reading(t *testing.T, text string, env map[string]string) *Config {
+	t.Helper()
+	c, err := Read(Source{Name: "c.yaml", Data: []byte(text), Env: func(name string) (string, bool) {
+		value, ok := env[name]
+		return value, ok
+	}}, nil, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return c
+}
+
+// The client gets the servers, the user and the password of a store, and a password never travels
+// in plain text to another machine.
+func TestStoreURLs(t *testing.T) {
+	t.Setenv("PGSSLMODE", "")
+	const plain = "store: allows a connection to another machine without TLS: set sslmode=verify-full"
+	for _, c := range []struct{ url, password, want string }{
+		{"redis-sentinel://a,b:1/m", "", `Redis master "m" of Sentinels [a:26379 b:1]`},
+		{"redis-cluster://a", "", "Redis a:6379"},
+		{"memory:", "", "the memory of this process"},
+		{"redis-cluster://a,[::1],b:7", "", "Redis Cluster [a:6379 [::1]:6379 b:7]"},
+		{"zookeeper://a,[::1]:9", "", "zookeeper://a,[::1]:9: [a:2181 [::1]:9] as  with "},
+		{"zookeeper://me@a", "hunter2", "zookeeper://a: [a:2181] as me with hunter2"},
+		{"zookeeper://a", "hunter2", "store: names no user, but a password is set: write zookeeper://user@host"},
+		{"postgresql://me@h/x", "", "postgres://h/x: postgresql://me@h/x"},
+		{"postgres://me@h/x", "hunter2", plain},
+		{"postgres://me@h/x?sslmode=require", "hunter2", "postgres://h/x: postgres://me:hunter2@h/x?sslmode=require"},
+		{"postgres://me@localhost/x", "hunter2", "postgres://localhost/x: postgres://me:hunter2@localhost/x"},
+		{"postgres://me@a:1,b:2/x", "", "postgres://a:1,b:2/x: postgres://me@a:1,b:2/x"},
+		{"postgres://h/x", "hunter2", "store: names no user, but a password is set: write postgres://user@host/database"},
+		{"mariadb://me@h/x", "", "mysql://h/x: me@tcp(h:3306)/x"},
+		{"mariadb://me@h/x", "hunter2", plain},
+		{"mysql://me@h:1/x?tls=true", "hunter2", "mysql://h:1/x: me:hunter2@tcp(h:1)/x"},
+		{"mysql://me@h/x?parseTime=hunter2", "", "store: is none that MySQL takes"},
+	} {
+		conf := reading(t, "plaintext: refuse\nstore: '"+c.url+"'\n", map[string]string{StorePasswordEnv: c.password})
+		got := conf.StoreName()
+		var err error
+		switch conf.Address().Kind {
+		case StoreZooKeeper:
+			var user string
+			var password Secret
+			user, password, err = conf.StoreUser()
+			got += fmt.Sprintf(": %v as %s with %s", conf.Address().Servers, user, password.Text())
+		case StorePostgres, StoreMySQL:
+			var d DSN
+			d, err = conf.StoreDSN()
+			got += ": " + d.Source
+		}
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, c.want) || err != nil && strings.Contains(got, "hunter2") {
+			t.Errorf("%s is %s, want %s", c.url, got, c.want)
+		}
+	}
+	c := reading(t, "store: 'postgres://me@h/x'\n", map[string]string{StorePasswordEnv: "hunter2"})
+	warned := ""
+	c.OnPlaintext(func(path, text string) { warned += path + ": " + text })
+	if d, err := c.StoreDSN(); err != nil || !strings.HasPrefix(warned, plain) || !d.HasPassword {
+		t.Errorf("warned of %q, %v", warned, err)
+	}
+}
+
+// Without a configured store the file is in the state directory of systemd, or else of the user.
+func TestStateDirectory(t *testing.T) {
+	env := map[string]string{"STATE_DIRECTORY": "/srv/a:/srv/b", "XDG_STATE_HOME": "/xdg", "HOME": "/home/me", "USERPROFILE": "/users/me"}
+	for _, step := range []struct{ want, then string }{
+		{"/srv/a/cronce.db", "STATE_DIRECTORY"},
+		{"/xdg/cronce/cronce.db", "XDG_STATE_HOME"},
+		{"/home/me/.local/state/cronce/cronce.db", "HOME"},
+		{"/users/me/.local/state/cronce/cronce.db", "USERPROFILE"},
+	} {
+		if a := reading(t, "", env).Address(); a.Kind != StoreSQLite || a.File != filepath.FromSlash(step.want) || !a.Default {
+			t.Errorf("%+v, want %s", a, step.want)
+		}
+		env[step.then] = "" // an empty variable counts as not set
+	}
+	if a := reading(t, "store: sqlite:///srv/x.db", nil).Address(); a.File != "/srv/x.db" || a.Default {
+		t.Errorf("%+v", a)
+	}
+}
+
+// A reload changes jobs, and keeps all settings that need a restart, which it names.
+func TestKeepFixed(t *testing.T) {
+	running := reading(t, "redis: {url: 'redis://one/3'}\njobs: [{kind: sleep, name: a, spec: '@daily'}]\n", nil)
+	warned := 0
+	running.OnPlaintext(func(string, string) { warned++ })
+	running.OnStale(func(error) { warned++ })
+	c := reading(t, `name: n
+namespace: m
+zone: Asia/Tokyo
+plaintext: warn
+store: postgres://me@two/x
+store_password_env: A
+http: {address: "off"}
+log: {level: debug}
+scheduler: {grace: 1s}
+defaults: {lease: 9s}
+jobs: [{kind: sleep, name: b, spec: '@daily'}]
+ops: {address: "off"}
+`, nil)
+	want := []string{"name", "namespace", "zone", "plaintext", "store", "store_password_env", "redis", "http", "log", "scheduler"}
+	if got := c.KeepFixed(running); !slices.Equal(got, want) {
+		t.Errorf("%q need a restart, want %q", got, want)
+	}
+	if err := c.InPlain("a", "b"); err != nil || warned != 1 {
+		t.Errorf("%d warnings, %v", warned, err)
+	}
+	if c.stale(nil); warned != 2 {
+		t.Error("a stale file is not reported")
+	}
+	if c.Name != "" || c.Namespace != "cronce" || c.StoreName() != "redis://one:6379/3" || c.database() != 3 || c.Log.Level != "info" {
+		t.Errorf("not all is kept: %+v", c)
+	}
+	if len(c.Jobs) != 1 || c.Jobs[0].Name != "b" || c.Defaults.Lease == nil || c.Ops == nil {
+		t.Errorf("the jobs are not the new ones: %+v", c.Jobs)
+	}
+	if got := c.KeepFixed(running); got != nil {
+		t.Errorf("%q differ after that", got)
+	}
+}
