@@ -48,7 +48,13 @@ func TestOpenings(t *testing.T) {
 	if got := b.take(now.Add(time.Hour)); len(got) != openRetries || got[0].Name != "0" || len(b.order) != len(b.pending) || len(b.order) != openRetries+100 {
 		t.Errorf("after one was opened, took %d, first %q, of %d", len(got), got[0].Name, len(b.order))
 	}
-	if some := b.some(); len(some) != health.MostListed || some[0].job.Name != "0" || !errors.Is(some[0].err, broken) {
+	for _, j := range got[2:4] {
+		b.done(j)
+	}
+	if got := b.take(now.Add(time.Hour)); len(got) != openRetries || got[0].Name != "2" || len(b.order) != openRetries+98 {
+		t.Errorf("after two more were opened, took %d, first %q, of %d", len(got), got[0].Name, len(b.order))
+	}
+	if some := b.some(); len(some) != health.MostListed || some[0].job.Name != "2" || !errors.Is(some[0].err, broken) {
 		t.Errorf("named are %v", some)
 	}
 }

@@ -3,6 +3,7 @@ package requests_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,6 +73,43 @@ func TestClaims(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Each kind of request is counted once, as answered.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	ctx, driver := t.Context(), memlock.New(memlock.Options{})
+	for op, send := range map[string]func(c *requests.Counts, s *requests.Store) error{
+		"open": func(_ *requests.Counts, s *requests.Store) error {
+			return s.Open(ctx, []series.OpenRequest{{Key: "a", Node: "n", Revision: "r"}})[0].Err
+		},
+		"end": func(_ *requests.Counts, s *requests.Store) error {
+			return s.ReleaseRuns(ctx, []series.EndRequest{{}})[0].Err
+		},
+		"renew":   func(_ *requests.Counts, s *requests.Store) error { return s.RenewRuns(ctx, []series.RunRef{{}})[0].Err },
+		"journal": func(_ *requests.Counts, s *requests.Store) error { _, err := s.Journal(ctx, "a", 1); return err },
+		"clock":   func(_ *requests.Counts, s *requests.Store) error { _, err := s.Now(ctx); return err },
+		"beat": func(_ *requests.Counts, s *requests.Store) error {
+			_, err := s.Beat(ctx, series.Beat{Node: "n", TTL: time.Minute})
+			return err
+		},
+		"peek": func(c *requests.Counts, _ *requests.Store) error {
+			_, err := c.MeasurePeeks(driver).Peek(ctx, []series.NumberRef{{Key: "a"}}, false)
+			return err
+		},
+		"peek of a group": func(c *requests.Counts, _ *requests.Store) error {
+			_, err := c.MeasureGroups(driver).Decided(ctx, series.Group{})
+			return err
+		},
+	} {
+		counts := new(requests.Counts)
+		err := send(counts, counts.Measure(driver))
+		for _, m := range counts.Requests() {
+			if want := strings.HasPrefix(op, m.Op) && m.Result == "ok"; err != nil || (m.Count == 1) != want || (m.Count == 0) == want {
+				t.Errorf("%s: %d requests %s with result %s (%v)", op, m.Count, m.Op, m.Result, err)
+			}
+		}
 	}
 }
 
