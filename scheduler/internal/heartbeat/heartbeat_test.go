@@ -246,6 +246,24 @@ func TestEarlyHeartbeat(t *testing.T) {
 	})
 }
 
+// While nothing can happen, a node sends no heartbeat, and stays on the list.
+func TestIdleNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		n := newNode(s, "a", func(c *heartbeat.Config) { c.Idle = func() time.Duration { return 3 * heartbeat.Every } })
+		n.start(t)
+		time.Sleep(time.Second)
+		n.said(t, "1 nodes, false", "1 nodes, false")
+		time.Sleep(3*heartbeat.Every - time.Millisecond)
+		n.said(t)
+		if a, err := s.Members(t.Context()); err != nil || len(a.Members) != 1 || !a.Members[0].Alive(time.Now().UnixMilli()) {
+			t.Errorf("the store has %+v (%v), want one node that is alive", a.Members, err)
+		}
+		time.Sleep(time.Millisecond)
+		n.said(t, "1 nodes, false")
+	})
+}
+
 // The store refuses the list of nodes. The node still reads the clock, because its jobs only need
 // the clock.
 func TestClockWithoutTheList(t *testing.T) {
@@ -254,8 +272,8 @@ func TestClockWithoutTheList(t *testing.T) {
 		s.fault = errors.New("refused")
 		n := newNode(s, "a")
 		n.start(t)
-		time.Sleep(heartbeat.Every)
-		n.said(t, "no list: refused", "no list: refused")
+		time.Sleep(2 * heartbeat.Every)
+		n.said(t, "no list: refused", "no list: refused", "no list: refused")
 		if !n.clock.Ready() {
 			t.Error("the clock was not read")
 		}
@@ -287,7 +305,9 @@ func TestHeartbeatCutShort(t *testing.T) {
 		n := newNode(s, "a")
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		n.Beat(ctx)
+		if n.Beat(ctx) {
+			t.Error("a node joined")
+		}
 		n.said(t)
 	})
 }
