@@ -39,6 +39,7 @@ func TestCancel(t *testing.T) {
 		c.pass(2 * time.Hour)
 		c.wantTally("a", "ran 1, ran cancelled 1, ran ok 1")
 		c.wantLogged(1, "run finished", "outcome", "cancelled")
+		c.wantLogged(0, "try failed")
 		c.wantAtOnce("a", 1)
 	})
 }

@@ -69,7 +69,7 @@ func TestClockStepsBackward(t *testing.T) {
 		c.wantSteps(-4 * time.Minute)
 		c.wantTally("a", "ran ok 120")
 		c.wantTally("b", "ran 1, ran ok 19")
-		if n := len(c.logged("mark ahead")); n > 6 {
+		if n := len(c.logged("mark ahead")); n == 0 || n > 6 {
 			t.Errorf("%d lines that marks are ahead, want one for each job and node at most", n)
 		}
 	})

@@ -27,7 +27,7 @@ func (loaded) GoString() string { panic("GoString panics") }
 // A mute error has a text, and its other methods panic.
 type mute struct{ loaded }
 
-func (mute) Error() string { return "mute" }
+func (mute) Error() string { return "it has a text" }
 
 // A spiteful error panics with itself: to format the panic panics as well.
 type spiteful struct{}
@@ -44,7 +44,7 @@ func TestLoadedValues(t *testing.T) {
 	}{
 		"a nil pointer as error":           {func() error { return typedNil }, "failed", "an error of type *fs.PathError, whose method Error panicked: runtime error: invalid memory address"},
 		"an error that panics":             {func() error { return loaded{} }, "failed", "an error of type scheduler_test.loaded, whose method Error panicked: Error panics"},
-		"an error whose Is panics":         {func() error { return mute{} }, "failed", "mute"},
+		"an error whose Is panics":         {func() error { return mute{} }, "failed", "it has a text"},
 		"inside another":                   {func() error { return errors.Join(errBroken, loaded{}) }, "failed", "whose method Error panicked: Error panics"},
 		"a panic with a loaded":            {func() error { panic(loaded{}) }, "panic", "panic: %!v(PANIC=Error method: Error panics)"},
 		"an error that panics with itself": {func() error { return spiteful{} }, "failed", "an error of type scheduler_test.spiteful, whose method Error panicked: a scheduler_test.spiteful, whose methods panic"},

@@ -113,7 +113,7 @@ func (n *Node) connect(partitions int) {
 	n.runs = runs.New(runs.Config{
 		Store: store, Refuses: refuses(cfg.Store), EndAnswered: n.monitor.EndAnswered, EndTimeout: cfg.StoreTimeout,
 		Events: n.events, Work: work.work, Open: n.unopened.Add,
-		Reached: n.monitor.Reached, Changed: n.changed, CancelGrace: cfg.CancelGrace,
+		Changed: n.changed, CancelGrace: cfg.CancelGrace,
 	})
 	n.claimer = claimer.New(store, n.id)
 	most := 0

@@ -108,25 +108,36 @@ func TestOverlapReplace(t *testing.T) {
 // A run that ignores that it was replaced is named after the grace and loses its lease. Then the
 // newer tick runs, although the function continues.
 func TestReplacedRunIgnoresItsContext(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Overlap: scheduler.OverlapReplace, Lease: 3 * time.Second, Func: ignores(100 * time.Second)})
-		c.setup = func(_ int, cfg *scheduler.Config) { cfg.CancelGrace = 4 * time.Second }
-		for range 3 {
-			c.start()
-		}
-		c.pass(10*time.Minute + 30*time.Second)
-		rs := c.ran("a")
-		if len(rs) != 10 {
-			t.Fatalf("%d runs in ten minutes, want one a minute", len(rs))
-		}
-		for i, r := range rs[1:] {
-			if late := r.began.Sub(r.Tick); late < 4*time.Second || late > 10*time.Second {
-				t.Errorf("%v began %v late, want the grace of 4 s and what is left of the lease", r.Tick, late)
-			}
-			c.wantLogged(1, "run ignores its context", "tick", stamp(rs[i].Tick))
-		}
-		c.wantLogged(9, "run ignores its context")
-	})
+	for name, test := range map[string]struct {
+		nodes int
+		lease time.Duration
+		most  time.Duration // the grace of 4 s and what is left of the lease
+	}{
+		"on another node": {3, 3 * time.Second, 10 * time.Second},
+		"on its own node": {1, 30 * time.Second, 36 * time.Second}, // not only at the next renewal
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Overlap: scheduler.OverlapReplace, Lease: test.lease, Func: ignores(100 * time.Second)})
+				c.setup = func(_ int, cfg *scheduler.Config) { cfg.CancelGrace = 4 * time.Second }
+				for range test.nodes {
+					c.start()
+				}
+				c.pass(10*time.Minute + 40*time.Second)
+				rs := c.ran("a")
+				if len(rs) != 10 {
+					t.Fatalf("%d runs in ten minutes, want one a minute", len(rs))
+				}
+				for i, r := range rs[1:] {
+					if late := r.began.Sub(r.Tick); late < 4*time.Second || late > test.most {
+						t.Errorf("%v began %v late, want the grace of 4 s and what is left of the lease", r.Tick, late)
+					}
+					c.wantLogged(1, "run ignores its context", "tick", stamp(rs[i].Tick))
+				}
+				c.wantLogged(9, "run ignores its context")
+			})
+		})
+	}
 }
 
 // answeredAfter delays the answers to claims.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -66,6 +67,27 @@ func TestSuccessAfterTheLoss(t *testing.T) {
 	})
 }
 
+// The context of a run ends with its lease, and the run fails. It runs again, although its node is back before any other
+// could take it over, and the loss is logged once.
+func TestFailureAfterTheLoss(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 3 * time.Second, Takeover: scheduler.TakeoverRerun,
+			Func: func(ctx context.Context, r *scheduler.Run) error {
+				if r.Attempt == 1 {
+					<-ctx.Done()
+				}
+				return ctx.Err()
+			}})
+		c.pass(time.Hour + 2*time.Second)
+		c.nodes[0].partition()
+		c.pass(5 * time.Second)
+		c.nodes[0].heal()
+		c.pass(10 * time.Minute)
+		c.wantTally("a", "ran ok #2 1")
+		c.wantLogged(1, "lease lost")
+	})
+}
+
 // A lease is renewed for as long as the run takes: hours on a lease of seconds.
 func TestLongRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -109,7 +131,7 @@ func TestTimeout(t *testing.T) {
 			}})
 		c.pass(time.Hour + 20*time.Second)
 		r := c.ran("a")[0]
-		if !errors.Is(r.cause, scheduler.ErrTimeout) || r.over.Sub(r.began) != 10*time.Second {
+		if !errors.Is(r.cause, scheduler.ErrTimeout) || !os.IsTimeout(r.cause) || r.over.Sub(r.began) != 10*time.Second {
 			t.Errorf("ended after %v with %v, want ErrTimeout after 10s", r.over.Sub(r.began), r.cause)
 		}
 		if tries != 3 { // 3 s, wait 1 s, 3 s, wait 2 s, and a third of the last
@@ -140,14 +162,23 @@ func TestCauseOnce(t *testing.T) {
 	}
 }
 
-// A function that ignores its timeout is named in the log after the grace.
+// A function that ignores its timeout is named in the log after the grace, and not again when its node drains. Its lease is
+// not lost.
 func TestTimeoutIgnored(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@hourly", Timeout: 10 * time.Second, Func: ignores(time.Minute)})
 		c.pass(time.Hour + 14*time.Second)
 		c.wantLogged(0, "run ignores its context")
+		if s := c.nodes[0].Stats(); s.Runs != 1 || s.IgnoringContext != 0 {
+			t.Errorf("before the grace is over %d runs are alive and %d ignore their contexts, want 1 and 0", s.Runs, s.IgnoringContext)
+		}
 		c.pass(4 * time.Second)
 		c.wantLogged(1, "run ignores its context", "cause", scheduler.ErrTimeout.Error())
+		if err := c.nodes[0].drain(); err == nil {
+			t.Error("the drain ended without an error")
+		}
+		c.wantLogged(1, "run ignores its context")
+		c.wantLogged(0, "lease lost")
 		c.pass(time.Minute)
 		c.wantTally("a", "ran ok 1")
 	})

@@ -57,8 +57,6 @@ func (n *Node) Stats() Stats {
 	for kind, count := range n.dispatcher.Answers() {
 		s.Claims[series.Kind(kind).String()] = count
 	}
-	if s.ClockKnown {
-		s.ClockOffset = n.heart.Offset()
-	}
+	s.ClockOffset = n.heart.Offset()
 	return s
 }

@@ -77,9 +77,6 @@ func New(store any, partitions int, now time.Time) *Health {
 	return &Health{partitions: partitions, explainer: explainer, began: now}
 }
 
-// Reached records an answer of the store without its part.
-func (h *Health) Reached(now time.Time) { h.reached.Store(int64(now.Sub(h.began))) }
-
 // Silence returns the time since the store last answered.
 func (h *Health) Silence(now time.Time) time.Duration {
 	return now.Sub(h.began) - time.Duration(h.reached.Load())
@@ -90,7 +87,7 @@ func (h *Health) Silence(now time.Time) time.Duration {
 // claims are answered in its partition.
 func (h *Health) Answered(p Part, err error, now time.Time) (list bool) {
 	if err == nil {
-		h.Reached(now)
+		h.reached.Store(int64(now.Sub(h.began)))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

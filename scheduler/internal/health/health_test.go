@@ -159,7 +159,7 @@ func TestSilence(t *testing.T) {
 	if got := h.Silence(start.Add(9 * time.Second)); got != 4*time.Second {
 		t.Errorf("silent for %v, want 4s since the latest answer", got)
 	}
-	h.Reached(start.Add(9 * time.Second))
+	h.Answered(claims, nil, start.Add(9*time.Second))
 	if got := h.Silence(start.Add(9 * time.Second)); got != 0 {
 		t.Errorf("silent for %v right after an answer", got)
 	}

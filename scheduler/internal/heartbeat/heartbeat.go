@@ -168,15 +168,18 @@ func (h *Heart) observe(ctx context.Context, rs []driver.ClockReading) {
 
 // warnUnsteady logs, at most once a minute, that the readings of the store's clock do not agree.
 func (h *Heart) warnUnsteady() {
-	if !h.disagreed.IsZero() && time.Since(h.disagreed) < health.Reminder {
+	if time.Since(h.disagreed) < health.Reminder {
 		return
 	}
 	h.disagreed = time.Now()
 	h.cfg.Events.ClockUnsteady()
 }
 
-// Offset returns how far this machine's clock is ahead of the store's.
+// Offset returns how far this machine's clock is ahead of the store's, or 0 while the store's has not been read.
 func (h *Heart) Offset() time.Duration {
+	if !h.cfg.Clock.Ready() {
+		return 0
+	}
 	return time.Now().Add(h.cfg.ClockOffset).Sub(h.cfg.Clock.Now())
 }
 

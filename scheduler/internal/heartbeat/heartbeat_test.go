@@ -54,7 +54,7 @@ func (s *server) set(change func(s *server)) {
 
 func (s *server) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
 	s.mu.Lock()
-	fault, answer, process := s.fault, s.answer, s.process[0]
+	fault, answer, process, sent := s.fault, s.answer, s.process[0], time.Now()
 	s.mu.Unlock()
 	if fault != nil {
 		return series.BeatAnswer{}, fault
@@ -70,7 +70,7 @@ func (s *server) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, er
 	}
 	a, err := s.Store.Beat(ctx, b)
 	for i := range a.Readings {
-		a.Readings[i].Process, a.Readings[i].Server = process, "server"
+		a.Readings[i].Process, a.Readings[i].Server, a.Readings[i].Sent = process, "server", sent
 	}
 	return a, err
 }
@@ -81,6 +81,9 @@ func (s *server) Now(ctx context.Context) (all []driver.ClockReading, err error)
 	processes := slices.Clone(s.process)
 	s.mu.Unlock()
 	for _, p := range processes {
+		if p == "down" {
+			return nil, errors.New("refused")
+		}
 		rs, err := s.Store.Now(ctx)
 		if err != nil {
 			return nil, err
@@ -243,6 +246,24 @@ func TestEarlyHeartbeat(t *testing.T) {
 	})
 }
 
+// While nothing can happen, a node sends no heartbeat, and stays on the list.
+func TestIdleNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		n := newNode(s, "a", func(c *heartbeat.Config) { c.Idle = func() time.Duration { return 3 * heartbeat.Every } })
+		n.start(t)
+		time.Sleep(time.Second)
+		n.said(t, "1 nodes, false", "1 nodes, false")
+		time.Sleep(3*heartbeat.Every - time.Millisecond)
+		n.said(t)
+		if a, err := s.Members(t.Context()); err != nil || len(a.Members) != 1 || !a.Members[0].Alive(time.Now().UnixMilli()) {
+			t.Errorf("the store has %+v (%v), want one node that is alive", a.Members, err)
+		}
+		time.Sleep(time.Millisecond)
+		n.said(t, "1 nodes, false")
+	})
+}
+
 // The store refuses the list of nodes. The node still reads the clock, because its jobs only need
 // the clock.
 func TestClockWithoutTheList(t *testing.T) {
@@ -251,7 +272,8 @@ func TestClockWithoutTheList(t *testing.T) {
 		s.fault = errors.New("refused")
 		n := newNode(s, "a")
 		n.start(t)
-		n.said(t, "no list: refused")
+		time.Sleep(2 * heartbeat.Every)
+		n.said(t, "no list: refused", "no list: refused", "no list: refused")
 		if !n.clock.Ready() {
 			t.Error("the clock was not read")
 		}
@@ -283,7 +305,9 @@ func TestHeartbeatCutShort(t *testing.T) {
 		n := newNode(s, "a")
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		n.Beat(ctx)
+		if n.Beat(ctx) {
+			t.Error("a node joined")
+		}
 		n.said(t)
 	})
 }
@@ -333,18 +357,42 @@ func TestClockUnsteady(t *testing.T) {
 }
 
 // This machine's clock is wrong by more than the node's limit. The node warns once, and again when
-// the offset has changed by as much.
+// the offset has changed by as much. Its heartbeats report the offset once the clock has been read.
 func TestClockOffsetIsWarnedOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		n := newNode(s, "a", func(c *heartbeat.Config) { c.ClockOffset = 2 * time.Second })
+		ahead := func(want int64) {
+			t.Helper()
+			if a, err := s.Members(t.Context()); err != nil || len(a.Members) != 1 || *a.Members[0].Ahead != want {
+				t.Errorf("the store has %+v (%v), want one node that is %d ms ahead", a.Members, err, want)
+			}
+		}
 		n.start(t)
 		n.said(t, "1 nodes, false", "clock offset 2s")
+		ahead(0) // not read yet when the heartbeat was sent
 		time.Sleep(12 * time.Second)
 		n.said(t, "1 nodes, false", "1 nodes, false")
+		ahead(2000)
 		s.set(func(s *server) { s.ahead = -10 * time.Second })
 		time.Sleep(heartbeat.Every)
 		n.said(t, "1 nodes, false", "clock stepped -10s", "stepped -10s", "clock offset 12s")
+	})
+}
+
+// An answer that takes long makes a clock that is slightly wrong look worse. The node does not warn.
+func TestClockOffsetOfASlowAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		answer := make(chan struct{})
+		s.answer = answer
+		time.AfterFunc(time.Second, func() { close(answer) })
+		n := newNode(s, "a", func(c *heartbeat.Config) { c.ClockOffset = -200 * time.Millisecond })
+		n.Beat(t.Context())
+		n.said(t, "1 nodes, false")
+		if off := n.Offset(); off > -600*time.Millisecond {
+			t.Errorf("the clock looks wrong by %v, want more than the limit", off)
+		}
 	})
 }
 
@@ -390,6 +438,8 @@ func TestStoreReplaced(t *testing.T) {
 		{[]string{"p2"}, []string{"1 nodes, false", "replaced server"}},
 		{[]string{"p2", "p1"}, []string{"1 nodes, false"}},
 		{[]string{"p1", "p2"}, []string{"1 nodes, false"}},
+		{[]string{""}, []string{"1 nodes, false"}},           // not known
+		{[]string{"p2", "down"}, []string{"1 nodes, false"}}, // it is not known whether the earlier one answers
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer()
@@ -399,8 +449,12 @@ func TestStoreReplaced(t *testing.T) {
 			s.set(func(s *server) { s.process = c.now })
 			n.Beat(t.Context())
 			n.said(t, c.want...)
+			s.reads = 0
 			n.Beat(t.Context())
 			n.said(t, "1 nodes, false")
+			if again := slices.Contains(c.now, "down"); s.reads > 0 != again {
+				t.Errorf("%q: the next heartbeat checks again: %v, want %v", c.now, !again, again)
+			}
 		})
 	}
 }

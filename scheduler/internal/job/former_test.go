@@ -34,7 +34,7 @@ func TestFormers(t *testing.T) {
 	} {
 		s := series.Series{Mark: test.mark * minute, Since: test.since * minute}
 		for i, u := range test.uses {
-			s.Former = append(s.Former, series.RevisionUse{Revision: fmt.Sprint(i), Spec: []string{"* * * * *", "*/2 * * * *", "*/2 * * * *"}[i], Zone: "UTC", Since: u[0] * minute, First: u[0] * minute, Last: u[1] * minute})
+			s.Former = append(s.Former, series.RevisionUse{Revision: fmt.Sprint(i), Spec: []string{"* * * * *", "*/2 * * * *", "*/2 * * * *"}[i], Zone: "UTC", Policies: "jitter:5s", Since: u[0] * minute, First: u[0] * minute, Last: u[1] * minute})
 		}
 		got := ""
 		for _, f := range Formers(&s, 2*time.Minute) {
@@ -42,6 +42,9 @@ func TestFormers(t *testing.T) {
 				got += " "
 			}
 			got += fmt.Sprintf("%d-%d", f.Since/minute, f.Until/minute)
+			if f.Revision == "" || f.Policy.Jitter != 5*time.Second {
+				t.Errorf("%s: the use has the revision %q and the policies %q", name, f.Revision, f.Policy)
+			}
 		}
 		if got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)

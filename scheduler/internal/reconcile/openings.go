@@ -79,7 +79,7 @@ func (o *openings) failed(j *job.Job, err error, now time.Time) {
 		if o.pending == nil {
 			o.pending = map[*job.Job]*pending{}
 		}
-		p = &pending{job: j, at: now}
+		p = &pending{job: j}
 		o.pending[j] = p
 		heap.Push(&o.order, p)
 	}

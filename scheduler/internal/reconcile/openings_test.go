@@ -1,8 +1,10 @@
 package reconcile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,7 +50,14 @@ func TestOpenings(t *testing.T) {
 	if got := b.take(now.Add(time.Hour)); len(got) != openRetries || got[0].Name != "0" || len(b.order) != len(b.pending) || len(b.order) != openRetries+100 {
 		t.Errorf("after one was opened, took %d, first %q, of %d", len(got), got[0].Name, len(b.order))
 	}
-	if some := b.some(); len(some) != health.MostListed || some[0].job.Name != "0" || !errors.Is(some[0].err, broken) {
+	for _, j := range []*job.Job{got[2], got[openRetries]} {
+		b.done(j)
+		if slices.Contains(b.take(now.Add(time.Hour)), j) {
+			t.Errorf("%q was opened, and taken again", j.Name)
+		}
+	}
+	byName := func(x, y pending) int { return cmp.Compare(x.job.Name, y.job.Name) }
+	if some := b.some(); len(some) != health.MostListed || some[0].job.Name != "1" || !slices.IsSortedFunc(some, byName) || !errors.Is(some[0].err, broken) {
 		t.Errorf("named are %v", some)
 	}
 }

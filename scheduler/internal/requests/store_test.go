@@ -3,6 +3,8 @@ package requests_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,7 +56,11 @@ func TestClaims(t *testing.T) {
 				var counts requests.Counts
 				s := counts.Measure(&slow{memlock.New(memlock.Options{}), c.took, c.answers})
 				s.Claim(t.Context(), make([]series.Claim, len(c.answers)))
-				for _, m := range counts.Requests() {
+				all := counts.Requests()
+				if len(all) != 16 {
+					t.Errorf("%d kinds and results, want 16", len(all))
+				}
+				for _, m := range all {
 					if m.Op != "claim" || m.Result != c.result {
 						if m.Count != 0 {
 							t.Errorf("%d requests %s with result %s", m.Count, m.Op, m.Result)
@@ -72,6 +78,55 @@ func TestClaims(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Each kind of request is counted once, with its result. The caller gets the error of the store.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for op, send := range map[string]func(ctx context.Context, c *requests.Counts, s *memlock.Store) error{
+		"open": func(ctx context.Context, c *requests.Counts, s *memlock.Store) error {
+			return c.Measure(s).Open(ctx, []series.OpenRequest{{Key: "a", Node: "n", Revision: "r"}})[0].Err
+		},
+		"end": func(ctx context.Context, c *requests.Counts, s *memlock.Store) error {
+			return c.Measure(s).ReleaseRuns(ctx, make([]series.EndRequest, 1))[0].Err
+		},
+		"renew": func(ctx context.Context, c *requests.Counts, s *memlock.Store) error {
+			return c.Measure(s).RenewRuns(ctx, make([]series.RunRef, 1))[0].Err
+		},
+		"journal": func(ctx context.Context, c *requests.Counts, s *memlock.Store) error {
+			_, err := c.Measure(s).Journal(ctx, "a", 1)
+			return err
+		},
+		"clock": func(ctx context.Context, c *requests.Counts, s *memlock.Store) error {
+			_, err := c.Measure(s).Now(ctx)
+			return err
+		},
+		"beat": func(ctx context.Context, c *requests.Counts, s *memlock.Store) error {
+			_, err := c.Measure(s).Beat(ctx, series.Beat{Node: "n", TTL: time.Minute})
+			return err
+		},
+		"peek": func(ctx context.Context, c *requests.Counts, s *memlock.Store) error {
+			_, err := c.MeasurePeeks(s).Peek(ctx, []series.NumberRef{{Key: "a"}}, false)
+			return err
+		},
+		"peek of a group": func(ctx context.Context, c *requests.Counts, s *memlock.Store) error {
+			_, err := c.MeasureGroups(s).Decided(ctx, series.Group{})
+			return err
+		},
+	} {
+		for result, ctx := range map[string]context.Context{"ok": t.Context(), "doubt": ended} {
+			var counts requests.Counts
+			if err := send(ctx, &counts, memlock.New(memlock.Options{})); !errors.Is(err, ctx.Err()) {
+				t.Errorf("%s: %v, want %v", op, err, ctx.Err())
+			}
+			all := slices.DeleteFunc(counts.Requests(), func(m requests.Measured) bool { return m.Count == 0 })
+			if len(all) != 1 || all[0].Count != 1 || !strings.HasPrefix(op, all[0].Op) || all[0].Result != result {
+				t.Errorf("%s: counted %+v, want one with result %s", op, all, result)
+			}
+		}
 	}
 }
 

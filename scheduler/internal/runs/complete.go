@@ -19,10 +19,7 @@ func (a *Attempt) complete(state series.RunState, outcome, text string) {
 	a.Ending.Add(1)
 	hold := r.starting.Load() > manyStarts && !r.drains() && a.Lease.Context().Err() == nil
 	r.vacate(a)
-	if !a.Lease.End() { // the store already has its end
-		a.Ended(series.EndAnswer{Ended: true})
-		return
-	}
+	a.Lease.End()
 	e := series.EndRequest{RunRef: a.Lease.Ref, State: state, Outcome: outcome, OK: a.succeeded(outcome), Error: text}
 	r.ends.add(a.endingLife(), int(a.Job.Partition), &e, a, hold)
 }
@@ -40,9 +37,6 @@ func (a *Attempt) endingLife() context.Context {
 
 // Ended applies the store's answer to the end of the attempt.
 func (a *Attempt) Ended(e series.EndAnswer) {
-	if e.Err == nil { // an end in doubt proves nothing about the store
-		a.runs.cfg.Reached(time.Now())
-	}
 	a.unrefuse()
 	a.runs.answered(a, e)
 }

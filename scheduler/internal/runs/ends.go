@@ -58,9 +58,8 @@ type batch struct {
 
 // An end has the addressee of the answer to a request.
 type end struct {
-	ctx   context.Context // the end is given up when ctx ends
-	to    addressee
-	asked bool // sent before, and the result was doubt
+	ctx context.Context // the end is given up when ctx ends
+	to  addressee
 }
 
 // An addressee is notified of the answers to its end. Its methods must not block.
@@ -81,10 +80,6 @@ const (
 
 // repeatPauses are the pauses before a repeat. They stay short, because later ends wait for it.
 var repeatPauses = wait.Backoff{First: 20 * time.Millisecond, Longest: 250 * time.Millisecond}
-
-// errAskedAgain is doubt: the answer "lost" to an end that was sent before may mean that the
-// earlier request settled the run.
-var errAskedAgain = errors.New("scheduler: the run was settled, by this end or before it")
 
 func (b *batch) add(e *series.EndRequest, to end) {
 	b.requests, b.ends = append(b.requests, series.EndRequest{}), append(b.ends, to)
@@ -221,12 +216,8 @@ func (s *partitionEnds) distribute(b *batch, answers []series.EndAnswer) bool {
 			if s.refuses(a.Err) {
 				e.to.Refused()
 			}
-			e.asked = true
 			again.add(&b.requests[i], *e)
 			continue
-		}
-		if a.Err == nil && !a.Ended && e.asked {
-			a.Err = errAskedAgain
 		}
 		e.to.Ended(a)
 	}

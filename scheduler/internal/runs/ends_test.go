@@ -374,17 +374,29 @@ func TestEndIsAskedAgain(t *testing.T) {
 	})
 }
 
-// The answer "lost" to a repeated end is doubt: the first request may have settled the run.
-func TestLostAnswerToRepeatedEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := &lossy{Store: &memlock.Store{}, lose: func(request int) bool { return request == 1 }}
-		run := open(t, store.Store, time.Minute)[0]
-		run.Fence++ // no run of the store
-		all := endAll(t.Context(), newEnds(store), []series.RunRef{run}, 0)
-		if e := <-all; e.Ended || !errors.Is(e.Err, errAskedAgain) {
-			t.Errorf("the end was answered %+v", e)
-		}
-	})
+// An end that the store can never accept is sent once.
+func TestWrongEndsAreNotRepeated(t *testing.T) {
+	for _, err := range []error{&driver.ArgumentError{}, driver.ErrUnsupported} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &wrong{err: err}
+			all := endAll(t.Context(), newEnds(store), open(t, &memlock.Store{}, time.Second), 0)
+			time.Sleep(time.Minute)
+			if len(all) != 1 || store.requests.Load() != 1 {
+				t.Errorf("%T: %d answers after %d requests, want 1 and 1", err, len(all), store.requests.Load())
+			}
+		})
+	}
+}
+
+// A wrong is a store that finds each end wrong.
+type wrong struct {
+	err      error
+	requests atomic.Int32
+}
+
+func (s *wrong) ReleaseRuns(_ context.Context, es []series.EndRequest) []series.EndAnswer {
+	s.requests.Add(1)
+	return slices.Repeat([]series.EndAnswer{{Err: s.err}}, len(es))
 }
 
 // While starts go first, ends wait together for 250 ms. An end that does not wait takes them along,

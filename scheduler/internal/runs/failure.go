@@ -30,7 +30,7 @@ type Failure struct {
 const maxStack = 16 << 10
 
 // goexit is the failure of a function that ended its goroutine. It does not change.
-var goexit = &Failure{text: "the function ended its goroutine (runtime.Goexit)", panicked: true, final: true}
+var goexit = &Failure{text: "the function ended its goroutine (runtime.Goexit)", panicked: true}
 
 // failed returns the failure of a function that returned err.
 func failed(err error) (f *Failure) {

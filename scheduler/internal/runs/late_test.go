@@ -9,6 +9,7 @@ import (
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/series/claimer"
+	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
 // A lateness keeps how long the leases of late renewals were left.
@@ -46,4 +47,16 @@ func TestNoRenewalIsLateAfterTheTrust(t *testing.T) {
 		}
 		lease.End()
 	})
+}
+
+// A shard is named by its tick and its index.
+func TestName(t *testing.T) {
+	for shards, want := range map[int]string{0: "rows@1970-01-01T00:00:01.000Z", 4: "rows@1970-01-01T00:00:01.000Z#2"} {
+		lease := new(claimer.Lease)
+		lease.Ref.Shards, lease.Ref.Shard = shards, min(shards, 2)
+		a := &Attempt{Grant: Grant{Run: job.Run{Job: &job.Job{Name: "rows"}, Tick: 1000}, Lease: lease}}
+		if got := a.String(); got != want {
+			t.Errorf("%d shards: %s, want %s", shards, got, want)
+		}
+	}
 }

@@ -51,7 +51,6 @@ type Config struct {
 	Events      Events
 	Work        func(a *Attempt) Work // prepares the work of an attempt
 	Open        func(j *job.Job)      // requests that a job be opened soon
-	Reached     func(now time.Time)   // records an answer of the store
 	Changed     signal.Signal         // raised in a drain when Unfinished may have changed
 	CancelGrace time.Duration         // how long a run may continue after its context ended
 }
