@@ -111,6 +111,17 @@ func TestFaultOfFailures(t *testing.T) {
 	if err := p.fault(failOnFailed); !exit.HasCode(err) || exit.Code(err, true) != exit.Failed {
 		t.Errorf("%v", p.fault(failOnFailed))
 	}
+	for _, p := range []*Proof{ // the first has nothing to report
+		{OK: true, Summary: verify.Sum(verify.Report{Job: "job", Once: 1})},
+		{OK: true, Summary: verify.Sum(verify.Report{Job: "job", Once: 1}), Stalled: []ops.Need{{State: ops.Stuck, Job: "job"}}},
+	} {
+		if err := p.fault(""); err != nil {
+			t.Error(err)
+		}
+		if err := p.fault(failOnFailed); (err != nil) != (len(p.Stalled) > 0) || err != nil && exit.Code(err, true) != exit.Failed {
+			t.Errorf("%d jobs stalled: %v", len(p.Stalled), err)
+		}
+	}
 	begins := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		complete  bool
