@@ -86,6 +86,7 @@ func TestBackfillArguments(t *testing.T) {
 		"--to is 2026-11-23T02:00:00Z, must be not before from, 2026-11-23T06:00:00Z": {"report", "--reason", "the outage", "--from", to[1], "--to", from[1]},
 		`--only is "good", must be one of ["never-ran" "failed" "all"]`:               append(append([]string{"report", "--reason", "the outage", "--only", "good"}, from...), to...),
 		"--room is -1s, must be 1ms to 24h0m0s":                                       append(append([]string{"report", "--reason", "the outage", "--room", "-1s"}, from...), to...),
+		"--room is 0s, must be 1ms to 24h0m0s":                                        append(append([]string{"report", "--reason", "the outage", "--room", "0"}, from...), to...),
 		"--stop ends the whole backfill: give it without --from":                      append([]string{"report", "--reason", "the outage", "--stop"}, from...),
 		`reason is "no", must be 3 to 500 characters of printable UTF-8`:              {"report", "--reason", "no", "--stop"},
 	} {

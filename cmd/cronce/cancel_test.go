@@ -51,7 +51,7 @@ func TestCancelRefused(t *testing.T) {
 	}
 	cronce(t, "cancel", "job", "--reason", "it hangs", "--wait", "-1s").want(t, exit.WrongUsage, "--wait is -1s, must be 0 to 24h")
 	cronce(t, "cancel", "job", "--reason", "it hangs", "--wait", "2562047h47m16s").want(t, exit.WrongUsage, "must be 0 to 24h")
-	cronce(t, "cancel", "job", "--reason", "it hangs", "--redis", cl.url).want(t, exit.Refused, "job has no run that has not ended")
+	cronce(t, "cancel", "job", "--reason", "it hangs", "--wait", "24h", "--redis", cl.url).want(t, exit.Refused, "job has no run that has not ended")
 	for _, at := range []string{"last", "03:00", "2026-11-29 …", ""} {
 		cronce(t, "cancel", "job@"+at, "--reason", "it hangs", "--redis", cl.url).want(t, exit.WrongUsage, `cancel: the tick of "job@`+at+`" is "`+at+`", must be RFC 3339 (2026-03-29T01:00:00Z), as cronce runs --alive -o name prints it`)
 	}
@@ -92,7 +92,10 @@ func TestCancelWaits(t *testing.T) {
 	again := append(cancel, "--op", fmt.Sprintf("mine.0.%d", ref.Number))
 	cronce(t, again...).want(t, exit.Failed, "is cancelled, by ", "has not ended within 1s")
 	cronce(t, cancel...).want(t, exit.Failed, "is cancelled already", "has not ended within 1s")
-	cronce(t, "pause", "job", "--reason", "for the night", "--redis", cl.url).want(t, exit.Fine)
+	cronce(t, "pause", "job", "--reason", "for the night", "--redis", cl.url).want(t, exit.Fine, "; runs that are alive and go on: 1\n", "  each tick from 2", " on will be recorded as paused, until cronce resume\n")
+	if r := cronce(t, "retire", "job", "--reason", "it was removed", "--redis", cl.url); r.code != exit.Refused || !strings.HasSuffix(r.stderr, "job has a run that is alive: nothing was done, see cronce runs job --alive\n") {
+		t.Errorf("the retirement of a job that runs ends with %d: %s", r.code, r.stderr)
+	}
 	cronce(t, again...).want(t, exit.Failed, "was done before, as change 1", "has not ended within 1s")
 	cl.end(t, ref)
 	cronce(t, again...).want(t, exit.Fine, "was done before, as change 1")
@@ -116,6 +119,8 @@ func TestCancelIsRepeated(t *testing.T) {
 			t.Errorf("%+v", run)
 		}
 	}
+	cl.server.SetTime(time.UnixMilli(next.Number).Add(25 * time.Hour)) // its lease is over
+	cronce(t, "cancel", "job", "--reason", "it hangs", "--wait", "1s", "--redis", cl.url).want(t, exit.Fine, "is cancelled, by ", "  no node runs it\n")
 }
 
 // The command of a crontab line that runs a tick is cancelled as well, at the next renewal of its run.

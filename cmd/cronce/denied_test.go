@@ -34,6 +34,7 @@ func TestDeniedJob(t *testing.T) {
 			t.Errorf("of %s verify says %q: %s", job, row, r.stdout)
 		}
 	}
+	cronce(t, "status", "overdue", "--redis", url, "--config", config).want(t, exit.Refused, "NOT KNOWN secret: ", "NOPERM")
 	d := run("doctor")
 	d.want(t, exit.Refused, `not known of job "secret"`, `the state of job "secret" cannot be read`)
 	if line(d.stdout, `refuse  marks     the state of job "job"`) != "" {

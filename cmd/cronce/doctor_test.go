@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -45,6 +46,40 @@ func TestDoctorFindsMarkAhead(t *testing.T) {
 	cronce(t, "doctor", "--redis", url).want(t, exit.Failed,
 		`refuse  marks`, `job "job" is decided until`, "2h0m0s from the server's now", "or rewind: stop all nodes",
 		"warn    clock", "ahead of the server's")
+}
+
+// Of many nodes and jobs doctor names the first, and counts the rest.
+func TestDoctorCounts(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 1, 0)
+	for i := range 12 {
+		open := series.OpenRequest{Key: fmt.Sprintf("job%02d", i), Node: "n", Revision: "r", Spec: "@every 1s", Zone: "UTC"}
+		if a := cl.Front().Open(t.Context(), []series.OpenRequest{open})[0]; a.Err != nil {
+			t.Fatal(a.Err)
+		}
+	}
+	for i := range 7 {
+		node := fmt.Sprintf("web-%d", i)
+		if _, err := cl.Front().Beat(t.Context(), series.Beat{Node: node, TTL: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			cronce(t, "doctor", "--redis", cl.url).want(t, exit.Fine, "ok      nodes        1 live: web-0\n", "no tick of the future is decided (13 jobs)\n")
+		}
+		if err := cl.Front().Leave(t.Context(), node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cl.server.SetTime(time.Now().Add(time.Minute))
+	cronce(t, "doctor", "--redis", cl.url).want(t, exit.Failed, "and 2 more went within a day\n", " overdue      and 8 more\n", "start nodes that have these jobs")
+	for i := range 12 {
+		key := fmt.Sprintf("%ss:job%02d", keysOf, i)
+		cl.server.Del(key)
+		if err := cl.server.Set(key, "foreign"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cronce(t, "doctor", "--redis", cl.url).want(t, exit.Failed, "nor can the states of 2 more jobs be read\n", "nor of 7 more jobs\n")
 }
 
 func TestDoctorWithoutServer(t *testing.T) {

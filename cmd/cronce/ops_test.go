@@ -48,7 +48,13 @@ func TestOpsIsClosed(t *testing.T) {
 			}
 		}
 	}
-	cronce(t, "ops", "--dev", "--listen", "0.0.0.0:0", "--redis", "redis://127.0.0.1:1").want(t, exit.WrongUsage, "this machine alone")
+	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "127.0.0.1", "8090", "example.com:80"} {
+		cronce(t, "ops", "--dev", "--listen", address, "--redis", "redis://127.0.0.1:1").want(t, exit.WrongUsage, "this machine alone")
+	}
+	cronce(t, "ops", "--listen", "127.0.0.1:0", "--redis", "redis://127.0.0.1:1").want(t, exit.WrongUsage, "ops: --listen is for --dev")
+	if r := cronce(t, "ops", "token", "new", "a b"); r.code != exit.WrongUsage || r.stdout != "" {
+		t.Errorf("an id of two words ends with %d, and prints %q", r.code, r.stdout)
+	}
 	cronce(t, "ops", "token", "new").want(t, exit.WrongUsage, "got 0 arguments")
 	cronce(t, "ops", "token", "new", "a", "--role", "root").want(t, exit.WrongUsage, "must be viewer, operator or admin")
 	for _, header := range []string{"", "cookie", "Authorization", "host", "X Y", "X:"} {

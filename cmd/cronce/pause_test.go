@@ -53,7 +53,9 @@ func TestRemovedJob(t *testing.T) {
 	cronce(t, "pause", "job", "--redis", cl.url, "--reason", "it was removed").want(t, exit.Fine, "job is paused")
 	cronce(t, "verify", "--redis", cl.url).want(t, exit.Fine, "job: is paused")
 	retire := []string{"retire", "job", "--redis", cl.url, "--reason", "it was removed", "--who", "ann"}
-	cronce(t, retire...).want(t, exit.Fine, "job is retired, by ann, from 2", ": it was removed")
+	for range 2 { // the reply to the first is lost
+		cronce(t, append(retire, "--op", "mine")...).want(t, exit.Fine, "job is retired, by ann, from 2", ": it was removed")
+	}
 	cronce(t, retire...).want(t, exit.Fine, "job is retired already, by ann")
 	cronce(t, "pause", "job", "--redis", cl.url, "--reason", "for the night").want(t, exit.Refused, "job is retired, by ann")
 	for _, several := range []string{"--all", "j*"} { // leave it out: another job may be meant
@@ -65,6 +67,7 @@ func TestRemovedJob(t *testing.T) {
 	cronce(t, "status", "jobs", "-o", "name", "--redis", cl.url).want(t, exit.Fine)
 	cronce(t, "status", "jobs", "--state", "retired", "-o", "name", "--redis", cl.url).want(t, exit.Fine, "job")
 	cronce(t, "audit", "--redis", cl.url).want(t, exit.Fine, "retire", "ann")
+	cronce(t, "resume", "job", "--redis", cl.url).want(t, exit.Fine, "job is resumed: its retirement ends, by ")
 }
 
 // No node is alive for some ticks, and then an operator pauses or retires the job. Those ticks are
@@ -173,10 +176,13 @@ func TestPauseUntil(t *testing.T) {
 	cronce(t, append(pause, "--until", "+1h", "--replace")...).want(t, exit.Fine, "job is paused, by ann@host")
 	cronce(t, append(pause, "--until", until, "--op", "one")...).want(t, exit.Fine, "the operation one was done before, as change 1; since then pause by ann@host")
 	cronce(t, append(pause, "--until", "yesterday")...).want(t, exit.WrongUsage, "--until")
+	cronce(t, append(pause, "--until", "-1h")...).want(t, exit.WrongUsage, `--until is "-1h", must be RFC 3339`)
 	cronce(t, append(pause, "--until", "2020-01-01")...).want(t, exit.WrongUsage, "must be to come")
 	cronce(t, "why", "job", "next", "--redis", cl.url).want(t, exit.Fine, "Due in ", "Paused by ann@host since ", ": gateway maintenance. Unless the job is resumed before")
 	cronce(t, "resume", "job", "--reason", "it is back", "--who", "bob", "--redis", cl.url).want(t, exit.Fine, "job is resumed: its pause ends, by bob, at 2", ": it is back", "the next that runs is ")
-	cronce(t, "resume", "job", "--redis", cl.url).want(t, exit.Fine, "job is not paused\n")
+	if r := cronce(t, "resume", "job", "--redis", cl.url); r.code != exit.Fine || r.stdout != "job is not paused\n" {
+		t.Errorf("a second resume ends with %d, and prints %q", r.code, r.stdout)
+	}
 	cronce(t, "audit", "--redis", cl.url).want(t, exit.Fine, "ann@host  pause", "running", "paused until "+until, "gateway maintenance", "bob")
 	r := cronce(t, "audit", "--job", "job", "-o", "json", "--redis", cl.url)
 	r.want(t, exit.Fine, `"number": 3`, `"after": "paused until `+until+`"`, `"action": "resume"`, `"who": "bob"`, `"op": "one"`)
@@ -350,6 +356,13 @@ func TestPauseSeveral(t *testing.T) {
 		t.Errorf("the terminal shows %q", out)
 	}
 	paused(false, false, false)
+	for _, elsewhere := range []string{"</dev/null", ">/dev/null"} { // nobody can answer, or read the question
+		if out := terminal("", append(pause, elsewhere)...); strings.Contains(out, "[y/N]") {
+			t.Errorf("with %s the terminal shows %q", elsewhere, out)
+		}
+		paused(true, true, false)
+		cronce(t, "resume", "report.*", "--redis", cl.url).want(t, exit.Fine)
+	}
 	cronce(t, "pause", "report.?ay", "--reason", "moved", "--redis", cl.url).want(t, exit.Fine, "report.day is paused")
 	paused(true, false, false)
 	cronce(t, "pause", "report.[wd]*", "--reason", "moved", "--op", "x.1.0", "--redis", cl.url).want(t, exit.WrongUsage, "an operation on one job")

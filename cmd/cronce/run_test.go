@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cronce/cronce/cmd/internal/exit"
 )
@@ -79,12 +80,20 @@ func TestRunAndSkipRefused(t *testing.T) {
 	cronce(t, "run", "job", "--reason", "by hand", "--wait", "-1s").want(t, exit.WrongUsage, "--wait is -1s")
 	cronce(t, "run", "job", "--reason", "by hand", "--wait", "1s", "--dry-run").want(t, exit.WrongUsage, "--dry-run starts nothing")
 	cronce(t, "run", "other", "--reason", "by hand", "--redis", cl.url).want(t, exit.WrongUsage, "is not known in namespace")
-	cronce(t, "run", "job", "--reason", "by hand", "--redis", cl.url).want(t, exit.Refused, "no live node has job: nothing was done")
+	cronce(t, "run", "job", "--reason", "by hand", "--wait", "24h1ms").want(t, exit.WrongUsage, "--wait is 24h0m0.001s, must be 0 to 24h")
+	cronce(t, "run", "job", "--reason", "by hand", "--start-within", "1h", "--wait", "24h", "--redis", cl.url).want(t, exit.Refused, "no live node has job: nothing was done")
 	cronce(t, "skip", "--reason", "a holiday").want(t, exit.WrongUsage, "got 0 arguments")
 	cronce(t, "skip", "job").want(t, exit.WrongUsage, "--reason is missing")
 	cronce(t, "skip", "job", "2026-11-23T02:00:00Z", "--undo", "--reason", "a holiday").want(t, exit.WrongUsage, "--undo is true")
+	cronce(t, "skip", "job", "2026-11-23", "02:00:00", "--reason", "a holiday").want(t, exit.WrongUsage, "got 3 arguments")
+	cronce(t, "skip", "job", "1969-01-01", "--reason", "a holiday").want(t, exit.WrongUsage, "cronce: skip: number is -")
 	cronce(t, "skip", "job", "soon", "--reason", "a holiday").want(t, exit.WrongUsage, "skip: the tick ")
 	cronce(t, "skip", "job", "2001-01-01T00:00:00Z", "--reason", "a holiday", "--redis", cl.url).want(t, exit.Refused, "is decided: nothing was done")
+	skip := []string{"skip", "job", time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "--reason", "a holiday", "--redis", cl.url}
+	cronce(t, skip...).want(t, exit.Fine, " is to be skipped, by ")
+	if r := cronce(t, skip...); r.code != exit.Fine || strings.Count(r.stdout, "\n") != 1 || !strings.HasSuffix(r.stdout, " is to be skipped already\n") {
+		t.Errorf("a second skip ends with %d, and prints %q", r.code, r.stdout)
+	}
 	cronce(t, "skip", "job", "--undo", "--reason", "a holiday", "--redis", cl.url).want(t, exit.Fine, "no tick of job is to be skipped")
 	cronce(t, "audit", "--redis", cl.url).want(t, exit.Fine)
 }

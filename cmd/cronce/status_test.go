@@ -32,9 +32,20 @@ func TestStatusOfACluster(t *testing.T) {
 	}
 	cronce(t, "status", at).want(t, exit.Fine, "The job is decided, newest verdict", "1 node.")
 	cronce(t, "status", "nodes", at, "-o", "name").want(t, exit.Fine, "web-1")
-	cronce(t, "status", "jobs", at).want(t, exit.Fine, "@every 1s", "job")
-	cronce(t, "status", "jobs", "show", "job", at).want(t, exit.Fine, "Next: ", "Revision ")
-	cronce(t, "runs", "job", at, "-o", "wide").want(t, exit.Fine, "FENCE")
+	cronce(t, "status", "nodes", at).want(t, exit.Fine, "STATE  NODE   RUNS  CLOCK OFF  LAST SEEN, UTC\nalive  web-1  0 ")
+	if r := cronce(t, "status", "nodes", "--gone", at, "-o", "name"); r.code != exit.Fine || strings.Contains(r.stdout, "web-1") {
+		t.Errorf("the nodes that are gone: %d, %s", r.code, r.stdout)
+	}
+	jobs, wide := cronce(t, "status", "jobs", at), cronce(t, "status", "jobs", at, "-o", "wide")
+	jobs.want(t, exit.Fine, "STATE  NAME  SPEC       NEXT ", "\nok     job   @every 1s  in ", "  ok    n")
+	wide.want(t, exit.Fine, "LAST  NODE  ZONE  LATE", "  ok    n     UTC   ")
+	if strings.Contains(jobs.stdout, "ZONE") {
+		t.Errorf("without -o wide: %s", jobs.stdout)
+	}
+	cronce(t, "status", "jobs", at, "-o", "json").want(t, exit.Fine, `"as_of": "2`, `"items": [`, `"name": "job"`)
+	cronce(t, "status", "jobs", "show", at).want(t, exit.WrongUsage, "status jobs show: got 0 arguments, want the name of one job")
+	cronce(t, "status", "jobs", "show", "job", at).want(t, exit.Fine, "job: ok\n", "Spec: @every 1s (UTC)\n", "Next: ", "Revision ", "VERDICT")
+	cronce(t, "runs", "job", at, "-o", "wide", "--since", "1h").want(t, exit.Fine, "FENCE", "All that was ever recorded")
 	cronce(t, "status", "jobs", "j*", at, "-o", "yaml").want(t, exit.Fine, `name: "job"`)
 	cronce(t, "status", "jobs", "nothing", at, "-o", "name").want(t, exit.Fine)
 	cronce(t, "status", "jobs", "show", "jbo", at).want(t, exit.WrongUsage, `did you mean "job"?`)
@@ -57,6 +68,7 @@ func TestStatusOfACluster(t *testing.T) {
 		t.Errorf("%v: %+v", err, st)
 	}
 	cronce(t, "status", "jobs", at, "--state", "overdue", "-o", "name").want(t, exit.Fine, "job\n")
+	cronce(t, "status", at, "-o", "name").want(t, exit.Failed, "job\n")
 
 	cl.server.Close()
 	for _, command := range []string{"status", "status jobs", "runs", "status nodes"} {
@@ -149,14 +161,7 @@ func TestRunsFindsWhatIsOnRecord(t *testing.T) {
 func TestRunsWatch(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 5, 0)
-	ctx, stop := context.WithCancel(t.Context())
-	read, write := io.Pipe()
-	ended := make(chan int, 1)
-	go func() {
-		ended <- run(ctx, []string{"runs", "--watch", "-n", "2", "--redis", cl.url}, strings.NewReader(""), write, io.Discard)
-		_ = write.Close()
-	}()
-	lines := bufio.NewScanner(read)
+	ended, lines, stop := watch(t, "runs", "--watch", "-n", "2", "--redis", cl.url)
 	next := func() (r ops.Run) {
 		t.Helper()
 		if !lines.Scan() {
@@ -184,6 +189,79 @@ func TestRunsWatch(t *testing.T) {
 	stop()
 	for lines.Scan() {
 		t.Errorf("one line too many: %s", lines.Text())
+	}
+	if code := <-ended; code != exit.Fine {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// watch begins a command whose output is no terminal, until stop.
+func watch(t *testing.T, args ...string) (ended chan int, lines *bufio.Scanner, stop func()) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	read, write := io.Pipe()
+	ended = make(chan int, 1)
+	go func() {
+		ended <- run(ctx, args, strings.NewReader(""), write, io.Discard)
+		_ = write.Close()
+	}()
+	t.Cleanup(stop)
+	return ended, bufio.NewScanner(read), stop
+}
+
+// The runs of a job that is named are watched without those of other jobs.
+func TestRunsWatchOfAJob(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 5, 0)
+	opened(t, cl.Store, "other")
+	now := cl.Front().ReadSeries(t.Context(), []string{"other"})[0].Mark
+	claim := series.Claim{Key: "other", Owner: "n/1", Number: now + 1000, After: now, TTL: time.Hour, Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber}
+	cl.server.SetTime(time.UnixMilli(now + 1000))
+	if a := cl.Front().Claim(t.Context(), []series.Claim{claim})[0]; a.Kind != series.KindGranted {
+		t.Fatalf("%+v", a)
+	}
+	ended, lines, stop := watch(t, "runs", "job", "--watch", "--redis", cl.url)
+	for i := range 5 {
+		var r ops.Run
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &r) != nil || r.Job != "job" {
+			t.Fatalf("line %d is %s", i, lines.Text())
+		}
+	}
+	stop()
+	for lines.Scan() {
+		t.Errorf("one line too many: %s", lines.Text())
+	}
+	if code := <-ended; code != exit.Fine {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// Where the output is no terminal, a list with --watch is a line of JSON, and another at each change. It goes
+// on while the store is away.
+func TestNodesWatch(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 1, 0)
+	beat := func(node string) {
+		t.Helper()
+		if _, err := cl.Driver.Beat(t.Context(), series.Beat{Node: node, TTL: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beat("web-1")
+	ended, lines, stop := watch(t, "status", "nodes", "--watch", "--redis", cl.url)
+	for n, change := range []func(){func() {}, func() { beat("web-2") }, func() { beat("web-3") }} {
+		change()
+		var list struct{ Items []ops.NodeView }
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &list) != nil || len(list.Items) != n+1 {
+			t.Fatalf("of %d nodes it prints %s", n+1, lines.Text())
+		}
+	}
+	cl.server.Close()
+	if !lines.Scan() || !strings.HasPrefix(lines.Text(), `{"error":"`) {
+		t.Errorf("without a store it prints %s", lines.Text())
+	}
+	stop()
+	for lines.Scan() {
 	}
 	if code := <-ended; code != exit.Fine {
 		t.Errorf("exit code %d", code)

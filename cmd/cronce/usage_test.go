@@ -54,6 +54,9 @@ func TestWrongUsage(t *testing.T) {
 
 		{[]string{"why", url}, "got 0 arguments"},
 		{[]string{"why", "job", url}, "or the id of a run"},
+		{[]string{"why", "@last", url}, "or the id of a run"},
+		{[]string{"why", "job@", url}, "or the id of a run"},
+		{[]string{"why", "job@last", "next", "2h", url}, "got 3 arguments"},
 		{[]string{"runs", "--since", "1h", "--until", "2h", url}, `--until "2h" is before --since "1h"`},
 		{[]string{"runs", "--until", "noon", url}, `runs: --until is "noon"`},
 		{[]string{"runs", "a", "-n", "0", url}, "-n is 0, must be 1 to 100000"},

@@ -122,6 +122,10 @@ func TestVerifyOfOnePartition(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := file(t, "c.yaml", "redis: {partitions: 2}\n")
+	jobs := file(t, "jobs.yaml", "redis: {partitions: 2}\njobs: [{name: never-opened, kind: sleep, spec: '@every 1h'}]\n")
+	if r := cronce(t, "verify", "--redis", url, "--config", jobs); r.code != exit.NotKnown || strings.Contains(r.stdout, "never-opened") {
+		t.Errorf("a job that may be in the other partition: %d, %s", r.code, r.stdout)
+	}
 	cronce(t, "verify", "--redis", url, "--config", config).want(t, exit.NotKnown, "NOT KNOWN not all jobs are known: ", "partition 2 of 2", "\n"+proven+" ")
 	cronce(t, "verify", "--redis", url, "--config", config, "--job", proven).want(t, exit.Fine, "No tick was due.")
 	cronce(t, "doctor", "--redis", url, "--config", config).want(t, exit.Failed, "not all jobs are known: ", "partition 2 of 2")

@@ -267,6 +267,7 @@ func foreignKeys(t *testing.T, cl *clients.Store, url, ticks string) {
 	r, d := cronce(t, "verify", "--redis", url), cronce(t, "doctor", "--redis", url)
 	r.want(t, exit.NotKnown, "NOT KNOWN: a part of the store cannot be read. The rest holds.")
 	d.want(t, exit.Failed)
+	cronce(t, "status", "overdue", "--redis", url).want(t, exit.NotKnown, "NOT KNOWN journal: ", "NOT KNOWN bad%: ")
 	for name, fault := range map[string]string{"bad%": "it is listed among the jobs, and has no state", "state": "WRONGTYPE", "journal": "WRONGTYPE", "specs": "WRONGTYPE"} {
 		if at := line(r.stdout, name+": NOT KNOWN "); !strings.Contains(at, fault) {
 			t.Errorf("verify reports of %s %q, want %s", name, at, fault)

@@ -177,7 +177,7 @@ func untilWhen(text string, now time.Time) (until time.Time, err error) {
 	if text == "" {
 		return until, nil
 	}
-	if d, err := time.ParseDuration(strings.TrimPrefix(text, "+")); err == nil && d > 0 {
+	if d := relative(text); d > 0 {
 		return now.Add(d).UTC(), nil
 	}
 	until, err = command.ParseTime(text, time.UTC)
@@ -190,10 +190,10 @@ func untilWhen(text string, now time.Time) (until time.Time, err error) {
 	return until.UTC(), nil
 }
 
-// relative reports whether an end is given as a duration from now.
-func relative(until string) bool {
-	d, err := time.ParseDuration(strings.TrimPrefix(until, "+"))
-	return err == nil && d > 0
+// relative returns the duration from now that gives an end; 0 or less: none does.
+func relative(until string) time.Duration {
+	d, _ := time.ParseDuration(strings.TrimPrefix(until, "+"))
+	return d
 }
 
 // change pauses or resumes a job, unless that is its state already. A repeated operation stands for
@@ -220,7 +220,7 @@ func (f *pauseFlags) unread(err error) error {
 // Done reports that there is nothing more to print: the job is in that state already, or the
 // operation was done before, and another change was made since.
 func (f *pauseFlags) requestChange(ctx context.Context, s *clients.Store, w io.Writer, old *series.Series, c *series.Control) (a ops.Change, done bool, err error) {
-	r := ops.Request{Control: *c, Relative: relative(f.until), Replace: f.replace}
+	r := ops.Request{Control: *c, Relative: relative(f.until) > 0, Replace: f.replace}
 	a, done, err = f.send(ctx, s, w, old, &r)
 	*c = a.Request
 	return a, done, err

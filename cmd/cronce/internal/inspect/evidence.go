@@ -60,7 +60,7 @@ func remark(l *shownLine) string {
 	}
 	if l.Outcome != "" {
 		text := l.Outcome
-		if took := l.Ended - l.At; l.Verdict == series.VerdictRan && l.Ended > 0 && took >= 0 {
+		if took := l.Ended - l.At; l.Verdict == series.VerdictRan && took >= 0 {
 			text += " in " + terminal.Milliseconds(fmt.Sprint(took))
 		}
 		parts = append(parts, text)

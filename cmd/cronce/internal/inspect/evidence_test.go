@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -29,11 +30,15 @@ func TestKilledAttempts(t *testing.T) {
 		8:  grant(5000, 1, "a", ""), // its lease is over
 		9:  grant(6000, 1, "a", ""), // it is alive
 		10: grant(7000, 2, "a", ""), // the state has another attempt
+		11: grant(8000, 1, "a", ""), // it has shards, whose leases are their own
+		12: grant(9000, 1, "a", ""), // it waits for a node
 	}
 	s := &series.Series{Now: 8000, Runs: []series.Run{
 		{Number: 5000, State: series.RunOpen, Fence: 50001, Until: 8000},
 		{Number: 6000, State: series.RunOpen, Fence: 60001, Until: 8001},
 		{Number: 7000, State: series.RunOpen, Fence: 70003, Until: 7500},
+		{Number: 8000, State: series.RunOpen, Fence: 80001, Shards: 2},
+		{Number: 9000, State: series.RunWaiting, Fence: 90001},
 	}}
 	want := map[int]string{1: "b took it over", 2: "its tick was lost", 8: "its lease is over since 1970-01-01T00:00:08Z"}
 	got := killedAttempts(lines, s)
@@ -54,6 +59,9 @@ func TestRemark(t *testing.T) {
 	for want, l := range map[string]series.Line{
 		"":                                   {},
 		"ok in 2.0ms":                        {Verdict: series.VerdictRan, Outcome: "ok", At: 1000, Ended: 1002},
+		"ok":                                 {Verdict: series.VerdictRan, Outcome: "ok", At: 1002, Ended: 1001},
+		"failed; no route":                   {Verdict: series.VerdictEnded, Outcome: "failed", Error: "no route"},
+		"change 3, number 7 of the audit":    {Verdict: series.VerdictControl, Change: 3, Audit: 7},
 		"failed":                             {Verdict: series.VerdictEnded, Outcome: "failed", At: 1002, Ended: 1002},
 		"overlap; with all after 00:00:01Z":  {Verdict: series.VerdictSkipped, Reason: "overlap", Between: series.VerdictSkipped, From: 1000, To: 3000, At: 3000},
 		"those after 00:00:01Z missed":       {Verdict: series.VerdictRan, Between: series.VerdictMissed, From: 1000, To: 3000, At: 3000},
@@ -73,6 +81,20 @@ func TestLate(t *testing.T) {
 		l := series.Line{Verdict: series.VerdictRan, To: 1000, At: at}
 		if got := lateOf(&l); got != want || lateMs(&l) < 0 {
 			t.Errorf("granted at %d: %s, want %s", at, got, want)
+		}
+	}
+}
+
+// A line for machines has each fact that was recorded, and no other.
+func TestJournalLines(t *testing.T) {
+	for want, l := range map[string]series.Line{
+		`[{"at":"1970-01-01T00:00:03Z","verdict":"ran","from":"1970-01-01T00:00:01Z","tick":"1970-01-01T00:00:02Z","node":"a","fence":12,"attempt":1,"outcome":"failed","ended":"1970-01-01T00:00:04Z","error":"no route","killed":"cut off","late_ms":1000,"for":"1970-01-01T00:00:01Z"}]`: {Verdict: series.VerdictRan, At: 3000, From: 1000, To: 2000, Node: "a", Fence: 12, Attempt: 1, Outcome: "failed", Ended: 4000, Error: "no route", For: 1000},
+		`[{"at":"1970-01-01T00:00:03Z","verdict":"skipped","from":"1970-01-01T00:00:01Z","tick":"1970-01-01T00:00:02Z","reason":"overlap","killed":"cut off","blocker":"1970-01-01T00:00:01Z","blocker_fence":7}]`:                                                                          {Verdict: series.VerdictSkipped, At: 3000, From: 1000, To: 2000, Reason: "overlap", Blocker: 1000, BlockerFence: 7},
+		`[{"at":"1970-01-01T00:00:03Z","verdict":"control","from":"1970-01-01T00:00:01Z","tick":"1970-01-01T00:00:01Z","killed":"cut off","change":3,"audit":9}]`:                                                                                                                           {Verdict: series.VerdictControl, At: 3000, From: 1000, To: 1000, Change: 3, Audit: 9},
+	} {
+		got, err := json.Marshal(journalLines([]shownLine{{&l, "cut off"}}))
+		if err != nil || string(got) != want {
+			t.Errorf("%v, %s\nwant %s", err, got, want)
 		}
 	}
 }

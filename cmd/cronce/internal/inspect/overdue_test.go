@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -41,6 +43,44 @@ func TestClockOf(t *testing.T) {
 		if agree := f.Text == "this machine's clock agrees with the server's"; agree != c.agree || f.Level != c.level {
 			t.Errorf("a trip of %v, off by %v: %v, %s", c.trip, c.offset, f.Level, f.Text)
 		}
+		if behind := c.offset < 0; !c.agree && behind != strings.HasSuffix(f.Text, " behind the server's") || (f.Level == driver.LevelWarn) != (f.Fix == syncClocks) {
+			t.Errorf("off by %v: %+v", c.offset, f)
+		}
+	}
+}
+
+// Live nodes whose clocks were off are named, at most as many as of each kind.
+func TestClocksOf(t *testing.T) {
+	ms := func(n int64) *int64 { return &n }
+	list := ops.NewNodeList(series.MemberList{Now: 1_800_000_000_000}, nil)
+	add := func(node string, until int64, ahead *int64) {
+		list.Members = append(list.Members, series.Member{Node: node, Until: list.Now + until, Ahead: ahead})
+	}
+	add("right", 1, ms(-500))
+	add("old", 1, nil)
+	add("dead", 0, ms(9000))
+	add("slow", 1, ms(-501))
+	add("fast", 1, ms(2000))
+	all := clocksOf(list)
+	if len(all) != 2 || all[0].Text != "the clock of slow is 501ms behind the server's" || all[1].Text != "the clock of fast is 2s ahead of the server's" || all[1].Level != driver.LevelWarn || all[1].Fix == "" {
+		t.Errorf("%+v", all)
+	}
+	for range maxNamed {
+		add("more", 1, ms(2000))
+	}
+	if n := len(clocksOf(list)); n != maxNamed {
+		t.Errorf("%d are named", n)
+	}
+}
+
+// Of many marks ahead the first are named, and the rest is counted.
+func TestFewer(t *testing.T) {
+	ahead := make([]driver.Finding, maxMarks, maxMarks+2)
+	if few := fewer(ahead); len(few) != maxMarks || few[maxMarks-1].Text != "" {
+		t.Errorf("%+v", few)
+	}
+	if few := fewer(ahead[:maxMarks+2]); len(few) != maxMarks+1 || few[maxMarks].Text != "and 2 more jobs" || few[maxMarks].Fix != howToRewind || few[maxMarks].Level != driver.LevelRefuse {
+		t.Errorf("%+v", few)
 	}
 }
 
@@ -70,6 +110,17 @@ func TestFaultOfFailures(t *testing.T) {
 	}
 	if err := p.fault(failOnFailed); !exit.HasCode(err) || exit.Code(err, true) != exit.Failed {
 		t.Errorf("%v", p.fault(failOnFailed))
+	}
+	for _, p := range []*Proof{ // the first has nothing to report
+		{OK: true, Summary: verify.Sum(verify.Report{Job: "job", Once: 1})},
+		{OK: true, Summary: verify.Sum(verify.Report{Job: "job", Once: 1}), Stalled: []ops.Need{{State: ops.Stuck, Job: "job"}}},
+	} {
+		if err := p.fault(""); err != nil {
+			t.Error(err)
+		}
+		if err := p.fault(failOnFailed); (err != nil) != (len(p.Stalled) > 0) || err != nil && exit.Code(err, true) != exit.Failed {
+			t.Errorf("%d jobs stalled: %v", len(p.Stalled), err)
+		}
 	}
 	begins := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {

@@ -42,7 +42,7 @@ func localTime(text string, zone *time.Location, now time.Time) (at time.Time, n
 	_, seconds := time.Parse(time.TimeOnly, text)
 	if minutes == nil || seconds == nil {
 		full = now.In(zone).Format("2006-01-02 ") + text
-		if t, err := command.ParseTime(full, zone); err == nil && t.After(now) {
+		if t, _ := command.ParseTime(full, zone); t.After(now) {
 			full = now.In(zone).AddDate(0, 0, -1).Format("2006-01-02 ") + text
 		}
 	}

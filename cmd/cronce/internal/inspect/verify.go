@@ -316,7 +316,7 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+	if d, _ := time.ParseDuration(text); d > 0 {
 		return now.Add(-d).UTC(), nil
 	}
 	t, err := command.ParseTime(text, time.UTC)

@@ -38,3 +38,14 @@ func TestRowNamesRerunShards(t *testing.T) {
 		}
 	}
 }
+
+// Of many violations of a job the first are printed, and the rest is counted.
+func TestPrintViolations(t *testing.T) {
+	for n, want := range map[int]string{maxViolations: "", maxViolations + 2: "a: and 2 more, -o json has them all\n"} {
+		var b strings.Builder
+		printViolations(&b, &verify.Report{Job: "a", Violations: make([]verify.Violation, n)})
+		if lines := strings.SplitAfter(b.String(), "\n"); lines[0] != "\n" || len(lines) != maxViolations+2+min(len(want), 1) || !strings.HasSuffix(b.String(), want) {
+			t.Errorf("of %d violations it prints %q", n, b.String())
+		}
+	}
+}

@@ -162,8 +162,7 @@ const maxConnections = 1024
 // Dev serves only this machine until ctx ends. It calls open with the address that begins one
 // session.
 func Dev(ctx context.Context, s *clients.Store, log *slog.Logger, address string, open func(url string)) error {
-	host, _, err := net.SplitHostPort(address)
-	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if host, _, _ := net.SplitHostPort(address); host != "localhost" && !net.ParseIP(host).IsLoopback() {
 		return exit.Usagef("ops: --listen is %q, must be an address of this machine alone, such as 127.0.0.1:8090", address)
 	}
 	owner, _, err := access.NewToken("dev", access.Operator)

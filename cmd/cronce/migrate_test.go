@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cronce/cronce/cmd/internal/exit"
+)
+
+// The tables of a database are created, and created again without harm. With --print nothing is connected to.
+func TestMigrateCommand(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "cronce.db")
+	cronce(t, "migrate", "--print", "--store", "sqlite:"+name).want(t, exit.Fine, "-- 0", "CREATE TABLE")
+	if _, err := os.Stat(name); err == nil {
+		t.Error("migrate --print makes the file")
+	}
+	cronce(t, "migrate", "--print", "--store", "postgres://cronce@127.0.0.1:1/shop").want(t, exit.Fine, "CREATE TABLE", "+goose")
+	for range 2 {
+		cronce(t, "migrate", "--store", "sqlite:"+name).want(t, exit.Fine, "The tables in SQLite "+name+" are up to date.\n")
+	}
+	const dead = "redis://127.0.0.1:1"
+	cronce(t, "migrate", "--print", "--store", dead).want(t, exit.WrongUsage, "has no tables: only a database needs migrate")
+	cronce(t, "migrate", "--store", dead).want(t, exit.WrongUsage, "has no tables")
+	cronce(t, "migrate", "--store", "postgres://cronce@127.0.0.1:1/shop").want(t, exit.NotKnown)
+	for _, args := range [][]string{{"migrate"}, {"migrate", "--print"}} {
+		cronce(t, append(args, "--store", "ftp://x")...).want(t, exit.WrongUsage, "store: is no URL of a store")
+	}
+	cronce(t, "migrate", "--store", "sqlite:/nowhere/there.db").want(t, exit.WrongUsage)
+}
