@@ -81,7 +81,8 @@ func (p *proxy) join(in, out net.Conn) {
 	p.wg.Go(func() { p.pass(out, in, true) })
 }
 
-// pass forwards messages, each of which is its length and that many bytes.
+// pass forwards messages: each is its length and that many bytes. It ends the connection of a client of
+// another protocol, which may have used the port before.
 func (p *proxy) pass(from, to net.Conn, replies bool) {
 	defer from.Close()
 	defer to.Close()
@@ -90,7 +91,11 @@ func (p *proxy) pass(from, to net.Conn, replies bool) {
 		if _, err := io.ReadFull(from, msg); err != nil {
 			return
 		}
-		msg = append(msg, make([]byte, binary.BigEndian.Uint32(msg))...)
+		size := binary.BigEndian.Uint32(msg)
+		if size > 4<<20 { // a server accepts one megabyte
+			return
+		}
+		msg = append(msg, make([]byte, size)...)
 		if _, err := io.ReadFull(from, msg[4:]); err != nil {
 			return
 		}
