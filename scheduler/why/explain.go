@@ -144,7 +144,7 @@ func (c *tickCase) diedAt(l *series.Line) int64 {
 		case at.To != l.Blocker:
 		case at.Fence == l.BlockerFence && at.Outcome != "":
 			return 0
-		case at.Verdict == series.VerdictLost, at.Fence > l.BlockerFence: // it was settled, or taken over
+		case at.Verdict == series.VerdictLost, at.Fence > l.BlockerFence && at.Verdict == series.VerdictRan: // it was settled, or taken over
 			return at.At
 		}
 	}
