@@ -48,7 +48,7 @@ func (s *partial) Audit(ctx context.Context, key string, n int) ([]series.AuditR
 	return s.Store.Audit(ctx, key, n)
 }
 
-// A change that depends on what cannot be read is not made: a pause would hide the ticks of an outage without a journal, and
+// A change that depends on data that cannot be read is not made: a pause would hide the ticks of an outage without a journal, and
 // a run without a node would wait for nothing. If only the audit cannot be read, it is not known whether a named operation was done before.
 func TestChangesWithoutAnAnswer(t *testing.T) {
 	const pause, resume, run, skip, fill = series.ActionPause, series.ActionResume, series.ActionRun, series.ActionSkip, series.ActionBackfill

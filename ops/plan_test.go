@@ -241,7 +241,7 @@ func TestPlanRoom(t *testing.T) {
 	}
 }
 
-// A job without a spec on record, or with one that this build cannot read, has a plan without ticks. A plan warns of what is not known.
+// A job without a spec on record, or with one that this build cannot read, has a plan without ticks. A plan warns of missing facts.
 func TestPlanWithoutASpec(t *testing.T) {
 	r := newPlanned()
 	r.spent(1, series.VerdictMissed, series.ReasonDeadline)
@@ -302,7 +302,7 @@ func TestBackfillCheck(t *testing.T) {
 	}
 }
 
-// A plan in words has its time, its verdicts, and what was left out.
+// A plan in words has its time, its verdicts, and the ticks that were left out.
 func TestPlanInWords(t *testing.T) {
 	p := Plan{From: utc(1_800_000_000_000), To: utc(1_800_000_060_000), Only: NeverRan, Count: 3, Complete: true, Warnings: []string{"w"},
 		Ticks: []PlannedTick{{Verdict: verify.TickMissed}, {Verdict: verify.TickLost}, {Verdict: verify.TickMissed}}}

@@ -178,7 +178,7 @@ func (nodeless) Members(context.Context) (series.MemberList, error) {
 	return series.MemberList{}, errSilent
 }
 
-// While only the nodes are not known the jobs are read and shown, and the status says what is not known.
+// While only the nodes are not known the jobs are read and shown, and the status names the missing list.
 func TestNodesNotKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProjection(nodeless{opened(t, "report")})

@@ -209,7 +209,7 @@ func watch(t *testing.T, args ...string) (ended chan int, lines *bufio.Scanner, 
 	return ended, bufio.NewScanner(read), stop
 }
 
-// The runs of a job that is named are watched without those of other jobs.
+// With the name of a job, only its runs are watched.
 func TestRunsWatchOfAJob(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 5, 0)

@@ -93,7 +93,7 @@ func TestSilentStore(t *testing.T) {
 	})
 }
 
-// A replica that got no answer for the lock, and then hears that another one holds it, leaves the events to that one.
+// A replica that got no answer for the lock, and finds at its next try that another replica holds it, leaves the events to that replica.
 func TestLockIsSilent(t *testing.T) {
 	bubble(t, func(t *testing.T, s *cluster) {
 		var mute atomic.Bool

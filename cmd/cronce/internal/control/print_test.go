@@ -97,7 +97,7 @@ func TestOnlyRun(t *testing.T) {
 	}
 }
 
-// The end of a run is told by its outcome, or by the reason why it has none.
+// The end of a run is printed as its outcome, or as the reason for the lack of one.
 func TestEndText(t *testing.T) {
 	for want, l := range map[string]series.Line{
 		"as ok at 1970-01-01T00:00:01Z":                                   {Verdict: series.VerdictEnded, Outcome: series.OutcomeOK, Ended: 1000},
