@@ -200,7 +200,7 @@ func TestOverlapOfARun(t *testing.T) {
 // A store may refuse a user.
 var errDenied = errors.New("denied")
 
-func (s *deaf) Refuses(err error) bool { return err == errDenied }
+func (s *deaf) Refuses(err error) bool { return errors.Is(err, errDenied) }
 
 // A refusal answers a request only if no earlier copy of it may have been made.
 func TestRefusedAfterALostReply(t *testing.T) {
@@ -211,7 +211,7 @@ func TestRefusedAfterALostReply(t *testing.T) {
 				s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
 				old := s.ReadSeries(t.Context(), []string{"report"})[0]
 				r := ops.Request{Control: series.Control{Key: "report", Action: series.ActionPause, Op: "op", Who: "ann", Reason: "by hand"}}
-				if a := ops.NewController(s).Make(t.Context(), &old, r); a.Outcome != want || a.Err != then || (a.Text == "whether the pause of report was done is not known") != (want == ops.ChangeDoubt) {
+				if a := ops.NewController(s).Make(t.Context(), &old, r); a.Outcome != want || !errors.Is(a.Err, then) || (a.Text == "whether the pause of report was done is not known") != (want == ops.ChangeDoubt) {
 					t.Errorf("%d lost: %s %v: %s", lost, a.Outcome, a.Err, a.Text)
 				}
 			}
