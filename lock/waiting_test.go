@@ -215,26 +215,38 @@ func (s *stale) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, e
 	return g, err
 }
 
-// Barging takes a key that is kept for a waiter, and the waiter gets it next.
+// Barging takes a key that is reserved for a waiter, and the waiter gets it next.
 func TestBarging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memlock.Store{}
 		l := lock.New(store, "a")
 		first := acquire(t, l, "k", lock.Options{})
-		if g, err := store.Acquire(t.Context(), driver.Acquisition{Key: "k", Owner: "x/1", TTL: time.Minute}); err == nil {
-			t.Fatalf("granted twice: %+v", g)
-		}
+		wait := driver.Acquisition{Key: "k", Owner: "x/1", TTL: time.Minute}
+		awake := make(chan struct{}) // the waiter has a place, and does not take the key before this ends
+		wait.Answered = func(error) { <-awake }
+		var fence int64
 		var wg sync.WaitGroup
-		var o order
-		enter(t, &wg, l, &o, "waiter")
+		wg.Go(func() {
+			g, err := store.Wait(t.Context(), wait)
+			wantErr(t, "wait", err, nil)
+			fence = g.Fence
+		})
+		synctest.Wait()
 		wantErr(t, "release", first.Release(t.Context()), nil)
-		barging, err := l.Acquire(t.Context(), "k", lock.Options{Barge: true}) // before the waiter ran
+		if g, err := store.Acquire(t.Context(), driver.Acquisition{Key: "k", Owner: "x/2", TTL: time.Minute}); err == nil {
+			t.Fatalf("not reserved for the waiter: %+v", g)
+		}
+		barging, err := l.Acquire(t.Context(), "k", lock.Options{Barge: true})
 		wantErr(t, "barge", err, nil)
-		o.add("barging")
+		close(awake)
+		synctest.Wait()
+		if fence != 0 {
+			t.Errorf("the waiter got fence %d while the key was held with %d", fence, barging.Fence())
+		}
 		wantErr(t, "release", barging.Release(t.Context()), nil)
 		wg.Wait()
-		if got := fmt.Sprint(o.list); got != "[barging waiter]" {
-			t.Errorf("served in the order %s", got)
+		if fence <= barging.Fence() {
+			t.Errorf("the waiter got fence %d after %d", fence, barging.Fence())
 		}
 	})
 }
