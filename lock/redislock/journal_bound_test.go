@@ -58,6 +58,23 @@ func TestNewestLineIsKept(t *testing.T) {
 	}
 }
 
+// The only line that is left records that exceptions were deleted before it, also after it was extended.
+func TestExtendedLineKeepsItsMark(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{JournalBytes: 1})
+	mark := open(t, d, c, "job") - 1
+	waitOn(t, c, 10*time.Millisecond)
+	for i, revision := range []string{"r1", "r2", "r2"} {
+		missed := series.Claim{Key: "job", Owner: "n/1", Number: mark + 1, After: mark, TTL: time.Minute, Attempts: 1, Latest: driver.MaxNumber, Revision: revision}
+		claim(t, d, missed, series.KindMissed)
+		mark++
+		j, err := d.Journal(t.Context(), "job", 0)
+		must(t, err)
+		if len(j.Lines) != 1 || j.Lines[0].To != mark || (j.ExceptionsSince != 0) != (i > 0) {
+			t.Errorf("verdict %d: exceptions since %d, lines %+v", i, j.ExceptionsSince, j.Lines)
+		}
+	}
+}
+
 // A verdict that takes the journals to their bytes, to the byte, costs nothing; one byte more and
 // it costs its series two lines.
 func TestJournalBytesToTheByte(t *testing.T) {
