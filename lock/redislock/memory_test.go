@@ -299,6 +299,26 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
+// A series that is opened again keeps its keys, and those of its partition.
+func TestExpiryOfOpened(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	open(t, d, c, "job")
+	must(t, d.Control(t.Context(), series.Control{Key: "job", Action: series.ActionPause, Op: "op", Who: "ann", Reason: "for the test", Seen: series.AnySeen}).Err)
+	keys := c.Keys(t.Context(), "cronce:v1:{cronce.0}:*").Val() // with the audit
+	for _, key := range keys {
+		must(t, c.PExpire(t.Context(), key, time.Hour).Err())
+	}
+	open(t, d, c, "job")
+	for _, key := range keys {
+		if left := c.PTTL(t.Context(), key).Val(); left < 24*time.Hour {
+			t.Errorf("%s expires in %v", key, left)
+		}
+	}
+	if len(keys) < 7 {
+		t.Errorf("only %q", keys)
+	}
+}
+
 // A claim on another day than the last keeps the series' keys.
 func TestExpiryOfClaimed(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})

@@ -181,7 +181,6 @@ local function open(i)
   return series(s, since, other) .. undecided
 end
 
-call('PEXPIRE', KEYS[4], LIFE)
 local out = verdicts((#KEYS - 5) / 4, open)
 call('PEXPIRE', KEYS[2], LIFE)
 call('PEXPIRE', KEYS[3], LIFE)
