@@ -358,6 +358,35 @@ func TestRestoreTwice(t *testing.T) {
 	})
 }
 
+// The store forgets everything after the first order, which the book does not have yet, and after the first settlement: the first is
+// known to the process that has sold it, the second to any process.
+func TestStoreForgetsTheFirst(t *testing.T) {
+	_, client, _ := onFrozen(t)
+	p := sqlite(t)
+	put(t, newSale(t, client, stock.Options{}), "tea", 5) // without a book
+	lose := func(s *stock.Sale) {
+		t.Helper()
+		if err := client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Probe(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
+			t.Errorf("%v, want ErrStockUnknown", err)
+		}
+	}
+	s := keptSale(t, client, p, stock.Options{})
+	reserve(t, s, order("a"))
+	lose(s)
+	if _, err := s.RestoreNow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	put(t, newSale(t, client, stock.Options{}), "tea", 5)
+	settle(t, s, p, 1, 0)
+	if mark := client.HGet(t.Context(), shelfKey, "mark").Val(); mark != "1" {
+		t.Fatalf("the mark is %s, want that of one settlement", mark)
+	}
+	lose(newSale(t, client, stock.Options{Book: p.Database}))
+}
+
 // The shelf counts each change that it acknowledges, in all and for the process that made it, and no call that
 // changes nothing: a store that has lost any of them is found out. What a process has made is known for an hour after its last
 // comparison.
