@@ -290,9 +290,9 @@ func TestManyPayments(t *testing.T) {
 	}
 }
 
-// A reference is known for as long as an order is, whatever it is the reference of.
+// A payment has the time at which it was recorded. A reference is known for as long as an order is, whatever it is the reference of.
 func TestReferencesAreKept(t *testing.T) {
-	_, client, _ := onFrozen(t)
+	_, client, at := onFrozen(t)
 	s := newSale(t, client, stock.Options{})
 	put(t, s, "tea", 1)
 	reserve(t, s, order("o"))
@@ -301,6 +301,11 @@ func TestReferencesAreKept(t *testing.T) {
 	_, err3 := s.Refund(t.Context(), "o", "f", "p")
 	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
+	}
+	for _, p := range wantState(t, s, "o", stock.Refunded).Payments {
+		if !p.At.Equal(at) {
+			t.Errorf("%s %s is of %v, want %v", p.Kind, p.Reference, p.At, at)
+		}
 	}
 	for _, reference := range []string{"p", "r", "f"} {
 		if kept, err := client.PTTL(t.Context(), saleTag+"reference:"+reference).Result(); err != nil || kept != stock.DefaultRetention {
