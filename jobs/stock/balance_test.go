@@ -59,6 +59,9 @@ func TestOversoldInTheStore(t *testing.T) {
 		if _, _, err := s.Reserve(t.Context(), order("next")); !errors.Is(err, stock.ErrStockUnknown) {
 			t.Errorf("reserve: %v, want ErrStockUnknown", err)
 		}
+		if _, _, err := s.Reserve(t.Context(), order("both", stock.Item{SKU: "cup", Quantity: 1}, stock.Item{SKU: "tea", Quantity: 1})); !errors.Is(err, stock.ErrStockUnknown) {
+			t.Errorf("reserve with another product: %v, want ErrStockUnknown", err)
+		}
 		reserve(t, s, order("other", stock.Item{SKU: "cup", Quantity: 1})) // the others are sold
 		if reported, err := reconcile(t, s, p, 2); err == nil || !strings.Contains(reported, "product \"tea\": the store has it closed, the book counts that do not balance") {
 			t.Errorf("%v: %s", err, reported)

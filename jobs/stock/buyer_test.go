@@ -110,7 +110,9 @@ func TestBuyerLimit(t *testing.T) {
 			}
 		}
 		wantLeft(t, s, "ada", 5, 4)
-		setOffer(t, s, "tea", limited(3)) // what bob has stays
+		now := limited(3) // what bob has stays
+		now.Starts, now.Ends = time.UnixMilli(1001).UTC(), time.UnixMilli(4e12).UTC()
+		setOffer(t, s, "tea", now)
 		wantLeft(t, s, "bob", 3, 0)
 		if r, err := pay(t.Context(), s, "b-0"); err != nil || r.Buyer != "bob" {
 			t.Errorf("pay: %v, %v", r, err)
@@ -126,6 +128,9 @@ func TestBuyerLimit(t *testing.T) {
 		}
 		wantBought(t, client, map[string]string{"ada:tea": "2", "ada:cup": "1", "bob:tea": "5"})
 		wantLeft(t, s, "ada", 3, 1)
+		if tea, err := s.Product(t.Context(), "tea"); err != nil || tea.Offer != now {
+			t.Errorf("restored %+v, %v, want the offer %+v", tea, err, now)
+		}
 	})
 }
 

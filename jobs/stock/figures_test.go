@@ -1,6 +1,7 @@
 package stock_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/cronce/cronce/jobs/stock"
@@ -10,7 +11,13 @@ import (
 // and has no age.
 func TestFiguresOfTotals(t *testing.T) {
 	client, p := connect(t, redisServer(t)), sqlite(t)
-	s := keptSale(t, client, p, stock.Options{})
+	s := newSale(t, client, stock.Options{Book: p.Database})
+	if f, err := s.Figures(t.Context()); err != nil || f.Stock != nil || !errors.Is(s.Known(), stock.ErrStockUnknown) {
+		t.Errorf("before the store was compared with the book: %+v, %v, %v, want that the stock is not known", f, err, s.Known())
+	}
+	if err := s.Probe(t.Context()); err != nil || s.Known() != nil {
+		t.Errorf("afterwards: %v, %v", err, s.Known())
+	}
 	want := func(totals, unsettled int64) {
 		t.Helper()
 		f, err := s.Figures(t.Context())

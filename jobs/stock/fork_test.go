@@ -268,6 +268,10 @@ func TestOrderWhileClosed(t *testing.T) {
 	if err := client.Set(t.Context(), saleTag+"order:b", "reserved", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
+	if _, _, err := s.Reserve(t.Context(), order("c")); !errors.Is(err, stock.ErrStockUnknown) { // the process does not know yet that it is closed
+		t.Errorf("Reserve: %v, want ErrStockUnknown", err)
+	}
+	wantProduct(t, s, "tea", 5, 3, 2, 0)
 	if err := s.Probe(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
 		t.Fatal(err)
 	}

@@ -289,3 +289,27 @@ func TestManyPayments(t *testing.T) {
 		t.Errorf("%d are to be refunded", len(r.ToRefund()))
 	}
 }
+
+// A payment has the time at which it was recorded. A reference is known for as long as an order is, whatever it is the reference of.
+func TestReferencesAreKept(t *testing.T) {
+	_, client, at := onFrozen(t)
+	s := newSale(t, client, stock.Options{})
+	put(t, s, "tea", 1)
+	reserve(t, s, order("o"))
+	_, err1 := s.Pay(t.Context(), "o", payment("p", 625, "EUR"))
+	_, err2 := s.Return(t.Context(), "o", "r")
+	_, err3 := s.Refund(t.Context(), "o", "f", "p")
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range wantState(t, s, "o", stock.Refunded).Payments {
+		if !p.At.Equal(at) {
+			t.Errorf("%s %s is of %v, want %v", p.Kind, p.Reference, p.At, at)
+		}
+	}
+	for _, reference := range []string{"p", "r", "f"} {
+		if kept, err := client.PTTL(t.Context(), saleTag+"reference:"+reference).Result(); err != nil || kept != stock.DefaultRetention {
+			t.Errorf("reference %s is known for %v, %v, want %v", reference, kept, err, stock.DefaultRetention)
+		}
+	}
+}

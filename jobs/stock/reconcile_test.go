@@ -59,12 +59,21 @@ func TestReconcile(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
 		s := some(t, client, p)
 		wantReconciled(t, s, p, 1)
+		reserve(t, s, order("new"))
+		wantReconciled(t, s, p, 2) // on its way is not broken
 		if _, err := pay(t.Context(), s, "o-02"); err != nil {
 			t.Fatal(err)
 		}
-		wantReconciled(t, s, p, 2) // on its way is not broken
-		settle(t, s, p, 2, 1)
 		wantReconciled(t, s, p, 3)
+		if n, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), func(step string) error {
+			if step == "mark" {
+				wantReconciled(t, s, p, 4) // nor is what the book has before the store knows it
+			}
+			return nil
+		}); err != nil || n != 2 {
+			t.Fatalf("settled %d, %v", n, err)
+		}
+		wantReconciled(t, s, p, 5)
 	})
 }
 

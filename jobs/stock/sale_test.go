@@ -200,6 +200,10 @@ func TestBadInput(t *testing.T) {
 		_, err := s.SetOffer(t.Context(), sku, stock.Offer{Price: price, Currency: currency})
 		return err
 	}
+	during := func(starts, ends time.Time) error {
+		_, err := s.SetOffer(t.Context(), "tea", stock.Offer{Price: 1, Currency: "EUR", Starts: starts, Ends: ends})
+		return err
+	}
 	_, putSKU := s.Put(t.Context(), "", 1)
 	_, putTotal := s.Put(t.Context(), "tea", -1)
 	_, putMuch := s.Put(t.Context(), "tea", stock.MaxTotal+1)
@@ -220,6 +224,8 @@ func TestBadInput(t *testing.T) {
 		{with(func(o *stock.Order) { o.Receiver = "a\xff" }), "receiver"},
 		{with(func(o *stock.Order) { o.Receiver = "a\x1b[2J" }), "receiver"},
 		{with(func(o *stock.Order) { o.Receiver = strings.Repeat("ä", stock.MaxReceiver+1) }), "receiver"},
+		{with(func(o *stock.Order) { o.Buyer = "a b" }), "buyer"},
+		{with(func(o *stock.Order) { o.Buyer = strings.Repeat("x", stock.MaxBuyer+1) }), "buyer"},
 		{with(func(o *stock.Order) { o.Items[0].Price = 1 }), "items[0].price"},
 		{with(func(o *stock.Order) { o.Items = nil }), "items"},
 		{with(func(o *stock.Order) { o.Items = make([]stock.Item, stock.MaxItems+1) }), "items"},
@@ -232,6 +238,8 @@ func TestBadInput(t *testing.T) {
 		{putSKU, "sku"}, {putTotal, "total"}, {putMuch, "total"},
 		{offer("", 1, "EUR"), "sku"}, {offer("tea", -1, "EUR"), "price"}, {offer("tea", stock.MaxAmount+1, "EUR"), "price"},
 		{offer("tea", 1, "eur"), "currency"}, {offer("tea", 1, "EURO"), "currency"}, {offer("tea", 1, ""), "currency"},
+		{during(time.UnixMicro(1_795_207_852_937_001), time.Time{}), "starts_at"}, {during(time.Time{}, time.UnixMilli(0)), "ends_at"},
+		{during(time.UnixMilli(1000), time.UnixMilli(1000)), "ends_at"},
 		{payID, "id"}, {cancelID, "id"}, {orderID, "id"},
 	} {
 		if got := strings.Join(fields(c.err), " "); got != c.fields {

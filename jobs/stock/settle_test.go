@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 	"go.uber.org/zap/exp/zapslog"
@@ -79,8 +80,21 @@ func TestSettleInBatches(t *testing.T) {
 		for i := range 45 {
 			reserve(t, s, order(fmt.Sprintf("o-%02d", i), items...))
 		}
-		if n, err := stock.Settle(t.Context(), s, p.Database, 40, fence(1), pass); err != nil || n != 45 {
-			t.Fatalf("settled %d, %v", n, err)
+		for i := range 40 { // changed orders fill the first batch, new ones wait for the next
+			if _, err := s.Cancel(t.Context(), fmt.Sprintf("o-%02d", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		batches := 0
+		if n, err := stock.Settle(t.Context(), s, p.Database, 40, fence(1), func(step string) error {
+			if step == "take" {
+				if batches++; batches == 2 {
+					p.wantLines(t, "SELECT COUNT(*) FROM orders", "40")
+				}
+			}
+			return nil
+		}); err != nil || n != 45 || batches != 2 {
+			t.Fatalf("settled %d in %d batches, %v", n, batches, err)
 		}
 		p.wantLines(t, "SELECT COUNT(*), SUM(quantity) FROM order_item", fmt.Sprint(45*30, 45*30))
 		p.wantSums(t)
@@ -256,6 +270,32 @@ func TestChangedWhileSettling(t *testing.T) {
 			p.wantLines(t, "SELECT put_in, reserved, sold FROM product WHERE sale = '"+s.ID()+"'", "12 2 1")
 		}
 	})
+}
+
+// The store has lost the records of two orders that the book lacks. A run says so, and forgets them. One of them is placed again
+// before the run has ended: it is a new order, which the next run settles.
+func TestLostRecordIsPlacedAgain(t *testing.T) {
+	client, p := connect(t, miniredis.RunT(t).Addr()), sqlite(t)
+	s := newSale(t, client, stock.Options{})
+	put(t, s, "tea", 10)
+	for _, id := range []string{"again", "lost"} {
+		reserve(t, s, order(id))
+		if err := client.Del(t.Context(), saleTag+"order:"+id).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, err := stock.Settle(t.Context(), s, p.Database, 10, fence(1), func(step string) error {
+		if step == "mark" {
+			reserve(t, s, order("again"))
+		}
+		return nil
+	})
+	if n != 1 || err == nil || !strings.Contains(err.Error(), "the store has lost 2") {
+		t.Errorf("settled %d, %v, want one to be forgotten, and that two are lost", n, err)
+	}
+	settle(t, s, p, 2, 1)
+	p.wantLines(t, "SELECT id FROM orders", "again")
+	settle(t, s, p, 3, 0)
 }
 
 // Closed orders leave the store when they are settled and their time is over, and
