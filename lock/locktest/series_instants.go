@@ -11,6 +11,7 @@ var instantTests = []test{
 	{"each bound of a claim holds to the millisecond", claimInstants},
 	{"a lease is renewed until the millisecond at which it ends", renewInstants},
 	{"a resume covers what is after the mark, and nothing at it", resumeInstants},
+	{"a pause gives a number that is due its verdict, and none to a later one", pauseInstants},
 	{"a number due at the grant of the alive run is skipped, one due before it is held", grantInstants},
 	{"a revision that another node used at the instant of an opening is returned", openInstants},
 }
@@ -72,6 +73,25 @@ var instants = []instant{
 		c.Rerun, c.Window = true, time.Second
 		return c, run.Number + 1000
 	}, [3]series.Kind{series.KindOrphan, series.KindOrphan, series.KindGranted}},
+	{"the start of a requested run", func(s *stand) (series.Claim, int64) {
+		c := s.request(series.OverlapSkip)
+		a := s.makes(c)
+		return s.after(series.RunRef{Key: s.key, Number: a.Number, Fence: a.Series.Fence}), c.Until
+	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindPassed}},
+	{"the room of a backfill", func(s *stand) (series.Claim, int64) {
+		c := s.fill(1)
+		c.Room = time.Minute.Milliseconds()
+		q := s.after(s.filled(c))
+		q.Next = s.look().Now + 2*c.Room
+		return q, q.Next - c.Room
+	}, [3]series.Kind{series.KindGranted, series.KindEarly, series.KindEarly}},
+	{"the number of the spec after a run of a backfill", func(s *stand) (series.Claim, int64) {
+		c := s.fill(1)
+		c.Room = time.Minute.Milliseconds()
+		q := s.after(s.filled(c))
+		q.Next = s.look().Now + c.Room/2
+		return q, q.Next
+	}, [3]series.Kind{series.KindEarly, series.KindGranted, series.KindGranted}},
 	{"the end of a lease, for another number", func(s *stand) (series.Claim, int64) {
 		a, _ := s.granted(s.next(1))
 		c := s.ask(a.Now, s.due(1))
@@ -150,6 +170,23 @@ func resumeInstants(s *stand) {
 		}
 		if s.journaled != nil && len(s.lines()) != lines+more {
 			s.Errorf("%s: the resume wrote %d lines, want %d", s.key, len(s.lines())-lines, more)
+		}
+	})
+}
+
+func pauseInstants(s *stand) {
+	var c series.Control
+	s.around("the latest number that was due", func() int64 {
+		c = s.change(series.ActionPause)
+		c.Due = s.look().Now + 50
+		return c.Due
+	}, func(i int) {
+		want := c.Due
+		if i == 0 {
+			want = s.mark
+		}
+		if got := s.makes(c).Series.Mark; got != want {
+			s.Errorf("%s: the mark is %d, want %d", s.key, got, want)
 		}
 	})
 }
