@@ -66,10 +66,7 @@ func journalManyRevisions(s *stand) {
 		s.opened(series.OpenRequest{Key: s.key, Node: "opener", Revision: "r1"})
 		s.env.Wait(2 * time.Millisecond)
 	}
-	var kept []string
-	for _, v := range s.journal(0).Revisions {
-		kept = append(kept, v.Revision)
-	}
+	kept := s.revisions()
 	if len(kept) > 32 || !slices.Contains(kept, "r1") || !slices.Contains(kept, "x49") {
 		s.Fatalf("%d revisions are kept: %q, want at most 32, r1 and x49 among them", len(kept), kept)
 	}
@@ -77,6 +74,20 @@ func journalManyRevisions(s *stand) {
 		s.Errorf("no more than %d revisions are kept", len(kept))
 	}
 	equal(s, "r1 was seen first", s.opened(series.OpenRequest{Key: s.key, Node: "opener", Revision: "r1"}).Since, s.mark)
+	s.opened(series.OpenRequest{Key: s.key, Node: "n", Revision: "new"})
+	kept = s.revisions()
+	s.env.Wait(2 * time.Millisecond)
+	s.opened(series.OpenRequest{Key: s.key, Node: "opener", Revision: "r1"})
+	equal(s, "the revisions after one of them was seen again", fmt.Sprint(s.revisions()), fmt.Sprint(kept))
+}
+
+// revisions returns the sorted names of the revisions that are kept.
+func (s *stand) revisions() (names []string) {
+	for _, v := range s.journal(0).Revisions {
+		names = append(names, v.Revision)
+	}
+	slices.Sort(names)
+	return names
 }
 
 func journalKeys(s *stand) {
