@@ -75,6 +75,32 @@ func TestExtendedLineKeepsItsMark(t *testing.T) {
 	}
 }
 
+// A node with a smaller bound deletes what is too much for it, and never the newest line: not even where
+// more exceptions than lines of its bound are before it.
+func TestSmallerBoundKeepsTheNewestLine(t *testing.T) {
+	wide, c := realDriver(t, redislock.Options{JournalLines: 32})
+	narrow := newDriver(t, c, redislock.Options{JournalLines: 1})
+	mark := open(t, wide, c, "job") - 1
+	waitOn(t, c, 50*time.Millisecond)
+	miss := func(d *redislock.Driver, i int) series.Journal {
+		t.Helper()
+		claim(t, d, series.Claim{Key: "job", Owner: "n/1", Number: mark + 1, After: mark, TTL: time.Minute, Attempts: 1, Latest: driver.MaxNumber,
+			Revision: fmt.Sprint("r", i%2)}, series.KindMissed)
+		mark++
+		j, err := d.Journal(t.Context(), "job", 0)
+		must(t, err)
+		return j
+	}
+	for i := range 40 {
+		if j := miss(wide, i); i == 39 && (len(j.Exceptions) < 2 || len(j.Lines) < 10) {
+			t.Fatalf("%d exceptions and %d lines", len(j.Exceptions), len(j.Lines))
+		}
+	}
+	if j := miss(narrow, 40); len(j.All()) != 1 || len(j.Lines) != 1 || j.Lines[0].To != mark {
+		t.Errorf("left are %+v, want the newest line", j.All())
+	}
+}
+
 // A verdict that takes the journals to their bytes, to the byte, costs nothing; one byte more and
 // it costs its series two lines.
 func TestJournalBytesToTheByte(t *testing.T) {

@@ -319,6 +319,27 @@ func TestExpiryOfOpened(t *testing.T) {
 	}
 }
 
+// A change of a shard keeps the sheet, and the other keys of the series, for as long as one of the state.
+func TestExpiryOfSheets(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{})
+	asked := claimOf("job", "a/1", open(t, d, c, "job"))
+	asked.Sharding = &series.Sharding{Shards: 2, Params: []string{"", ""}, Want: []int{0, 1}, Most: 2}
+	a := claim(t, d, asked, series.KindGranted)
+	prefix := "cronce:v1:{cronce.0}:"
+	for i, g := range a.Shards {
+		for _, key := range []string{"s:job", "t:job"} {
+			must(t, c.PExpire(t.Context(), prefix+key, time.Hour).Err())
+		}
+		ref := series.RunRef{Key: "job", Number: a.Number, Owner: asked.Owner, Fence: g.Fence, TTL: time.Minute, Shard: g.Shard, Shards: a.Of}
+		must(t, d.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: ref, Outcome: series.OutcomeOK, OK: true}})[0].Err)
+		for _, key := range []string{"s:job", "t:job"} {
+			if left := c.PTTL(t.Context(), prefix+key).Val(); left < 24*time.Hour {
+				t.Errorf("after the end of shard %d %s expires in %v", i, key, left)
+			}
+		}
+	}
+}
+
 // A claim on another day than the last keeps the series' keys.
 func TestExpiryOfClaimed(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
