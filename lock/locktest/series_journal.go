@@ -21,6 +21,7 @@ var journalTests = []test{
 	{"the revisions are kept with their spec, zone, node and times", journalRevisions},
 	{"the first sighting belongs to spec text and zone name, whatever the revision", journalFirstSighting},
 	{"a spec that comes back is in force anew, unless it was seen again and again", journalBack},
+	{"a spec is in force for as long as any revision of it is seen", journalRevisionsOfSpec},
 	{"an opening returns the former specs whose numbers may be undecided", journalFormer},
 	{"the revisions are bounded, and those in use stay", journalManyRevisions},
 	{"the series are listed, sorted", journalKeys},

@@ -42,6 +42,19 @@ func journalBack(s *stand) {
 	equal(s, "the uses", fmt.Sprint(got), "[0 9 * * * true 0 18 * * * true 0 9 * * * true 0 9 * * * false]")
 }
 
+func journalRevisionsOfSpec(s *stand) {
+	of := func(revision, spec string, unseen time.Duration) series.Series {
+		s.Helper()
+		s.env.Wait(5 * time.Millisecond)
+		return s.opened(series.OpenRequest{Key: s.key, Node: "of " + revision, Revision: revision, Spec: spec, Zone: "UTC", Unseen: unseen})
+	}
+	first := of("r1", "0 9 * * *", 0)
+	of("r2", "0 9 * * *", 0)
+	of("other", "0 18 * * *", 0)
+	of("r2", "0 9 * * *", 0)
+	equal(s, "since, by the revision that was seen before the other spec", of("r1", "0 9 * * *", time.Millisecond).Since, first.Since)
+}
+
 func journalFormer(s *stand) {
 	former := func(of series.Series) (specs string) {
 		for _, u := range of.Former {

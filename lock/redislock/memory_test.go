@@ -319,22 +319,35 @@ func TestExpiryOfOpened(t *testing.T) {
 	}
 }
 
-// A change of a shard keeps the sheet, and the other keys of the series, for as long as one of the state.
+// The start of a shard keeps the sheet; its renewal and its end keep the state, too.
 func TestExpiryOfSheets(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
-	asked := claimOf("job", "a/1", open(t, d, c, "job"))
-	asked.Sharding = &series.Sharding{Shards: 2, Params: []string{"", ""}, Want: []int{0, 1}, Most: 2}
-	a := claim(t, d, asked, series.KindGranted)
-	prefix := "cronce:v1:{cronce.0}:"
-	for i, g := range a.Shards {
-		for _, key := range []string{"s:job", "t:job"} {
-			must(t, c.PExpire(t.Context(), prefix+key, time.Hour).Err())
+	due := open(t, d, c, "job")
+	starts := func(owner string) (series.Claim, series.Answer) {
+		asked := claimOf("job", owner, due)
+		asked.Sharding = &series.Sharding{Shards: 2, Params: []string{"", ""}, Want: []int{0, 1}, Most: 1}
+		return asked, claim(t, d, asked, series.KindGranted)
+	}
+	asked, a := starts("a/1")
+	shard := series.RunRef{Key: "job", Number: a.Number, Owner: asked.Owner, Fence: a.Shards[0].Fence, TTL: time.Minute, Shard: a.Shards[0].Shard, Shards: a.Of}
+	for _, change := range []struct {
+		name string
+		step func()
+		kept []string
+	}{
+		{"the start of another shard", func() { starts("b/1") }, []string{"t:job"}},
+		{"a renewal", func() { must(t, d.RenewRuns(t.Context(), []series.RunRef{shard})[0].Err) }, []string{"s:job", "t:job"}},
+		{"an end", func() {
+			must(t, d.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: shard, Outcome: series.OutcomeOK, OK: true}})[0].Err)
+		}, []string{"s:job", "t:job"}},
+	} {
+		for _, key := range change.kept {
+			must(t, c.PExpire(t.Context(), "cronce:v1:{cronce.0}:"+key, time.Hour).Err())
 		}
-		ref := series.RunRef{Key: "job", Number: a.Number, Owner: asked.Owner, Fence: g.Fence, TTL: time.Minute, Shard: g.Shard, Shards: a.Of}
-		must(t, d.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: ref, Outcome: series.OutcomeOK, OK: true}})[0].Err)
-		for _, key := range []string{"s:job", "t:job"} {
-			if left := c.PTTL(t.Context(), prefix+key).Val(); left < 24*time.Hour {
-				t.Errorf("after the end of shard %d %s expires in %v", i, key, left)
+		change.step()
+		for _, key := range change.kept {
+			if left := c.PTTL(t.Context(), "cronce:v1:{cronce.0}:"+key).Val(); left < 24*time.Hour {
+				t.Errorf("after %s %s expires in %v", change.name, key, left)
 			}
 		}
 	}
