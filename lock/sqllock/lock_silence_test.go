@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -84,6 +86,49 @@ func TestSilenceOfTries(t *testing.T) {
 		}
 		set(now + 13*second)
 		must(t, try("reader/1"))
+	})
+}
+
+// A sign of life counts for all owners of its process that wait for the key, and for no other
+// place. It names the process of those owners, and the TTL and the last fence of its own owner.
+func TestSignOfLife(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		const now = int64(1_795_207_852_937_000)
+		set(now)
+		_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "holder/1", TTL: minute})
+		must(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		defer stop()
+		for i, owner := range []string{"n/1", "n/2"} {
+			wg.Go(func() {
+				_, _ = d.Wait(ctx, driver.Acquisition{Key: "key", Owner: owner, TTL: minute, Fence: 7}) // Wait ends with the context
+			})
+			eventually(t, "it waits", func() bool {
+				at, err := d.Inspect(t.Context(), "key")
+				return err == nil && at.Waiting == i+1
+			})
+		}
+		db := on.connect(t)
+		party := strings.TrimSpace(texts(t, db, "SELECT party FROM cronce_places WHERE owner = 'n/2'"))
+		for _, place := range []string{"'cronce', 'key', 'other/1', 'elsewhere'", "'cronce', 'another', 'n/1', 'elsewhere'", "'cronce', 'another', 'n/2', '" + party + "'", "'elsewhere', 'key', 'n/1', 'elsewhere'"} {
+			run(fmt.Sprintf("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES (%s, 1, 1, 1, %d)", place, now))
+		}
+		// The place of n/1 was restored, so its process is not known.
+		run(fmt.Sprintf("UPDATE cronce_places SET party = CASE WHEN owner = 'n/1' THEN '' ELSE party END, ttl_us = 1, seen_fence = 1, asked_us = %d"+
+			" WHERE ns = 'cronce' AND name = 'key' AND owner <> 'other/1'", now))
+		eventually(t, "the first owner gives a sign of life", func() bool {
+			return strings.TrimSpace(texts(t, db, "SELECT asked_us FROM cronce_places WHERE ns = 'cronce' AND name = 'key' AND owner = 'n/1'")) == "0"
+		})
+		got := strings.Fields(strings.ReplaceAll(texts(t, db, "SELECT ns, name, owner, party, ttl_us, seen_fence, asked_us FROM cronce_places ORDER BY ns, name, owner"), party, "here"))
+		asked := fmt.Sprint(now)
+		want := strings.Fields("cronce another n/1 elsewhere 1 1 " + asked + " cronce another n/2 here 1 1 " + asked +
+			" cronce key n/1 here 60000000 7 0 cronce key n/2 here 1 1 0 cronce key other/1 elsewhere 1 1 " + asked + " elsewhere key n/1 elsewhere 1 1 " + asked)
+		if !slices.Equal(got, want) {
+			t.Errorf("the places are\n%v, want\n%v", got, want)
+		}
 	})
 }
 
