@@ -58,7 +58,8 @@ func TestWatch(t *testing.T) {
 
 // A writer that does not answer gets a request for a sign of life from a reader's try, and a second
 // one from a try 3 seconds later or more. A try 3 seconds after that passes it over, to the µs. A
-// try has not watched the database, so it needs the second request.
+// try has not watched the database, so it needs the second request. An owner behind the writer, or
+// that waits for another key, gets no request for this, and no second one sooner.
 func TestSilenceOfTries(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d, set, run := standing(t, on)
@@ -69,8 +70,20 @@ func TestSilenceOfTries(t *testing.T) {
 			return err
 		}
 		must(t, try("holder/1"))
-		run("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', 'key', 'writer/1', 'elsewhere', 1, 60000000, 0, 0)")
 		db := on.connect(t)
+		enter := func(ns, key, owner string, most int, asked int64) {
+			run(fmt.Sprintf("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('%s', '%s', '%s', 'elsewhere', %d, 60000000, 0, %d)",
+				ns, key, owner, most, asked))
+		}
+		for owner, asked := range map[string]int64{"a/1": now, "a/2": 0} {
+			enter("cronce", "another", owner, 1, asked)
+			enter("other", "key", owner, 1, asked)
+		}
+		enter("cronce", "key", "writer/1", 1, 0)
+		enter("cronce", "key", "later/1", driver.NoLimit, now+10*second-silence+1)
+		enter("cronce", "key", "later/2", driver.NoLimit, 0)
+		const columns, others = "SELECT ns, name, owner, asked_us FROM cronce_places WHERE owner ", " <> 'writer/1' ORDER BY ns, name, owner"
+		before := texts(t, db, columns+others)
 		for _, c := range []struct{ at, asked int64 }{
 			{0, now}, {silence - 1, now}, {10 * second, -now - 10*second}, {13*second - 1, -now - 10*second},
 		} {
@@ -78,10 +91,11 @@ func TestSilenceOfTries(t *testing.T) {
 			if err := try("reader/1"); !isHeld(err) {
 				t.Fatalf("after %d µs: %v, want that it is held", c.at, err)
 			}
-			var asked int64
-			must(t, db.QueryRow("SELECT asked_us FROM cronce_places").Scan(&asked))
-			if asked != c.asked {
-				t.Errorf("after %d µs: asked_us is %d, want %d", c.at, asked, c.asked)
+			if got, want := strings.Fields(texts(t, db, columns+"= 'writer/1'")), fmt.Sprint("[cronce key writer/1 ", c.asked, "]"); fmt.Sprint(got) != want {
+				t.Errorf("after %d µs: the place is %v, want %s", c.at, got, want)
+			}
+			if after := texts(t, db, columns+others); after != before {
+				t.Errorf("after %d µs: the other places are\n%s, were\n%s", c.at, after, before)
 			}
 		}
 		set(now + 13*second)
