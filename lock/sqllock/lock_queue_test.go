@@ -115,3 +115,30 @@ func TestQueueIsOfItsKey(t *testing.T) {
 		}
 	})
 }
+
+// A request that cannot read the queue is doubt and changes nothing, also when several owners share
+// the key.
+func TestUnreadableQueue(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		set(1_795_207_852_937_000)
+		a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute, Limit: 3}
+		g, err := d.Acquire(t.Context(), a)
+		must(t, err)
+		run("DROP TABLE cronce_places")
+		before := texts(t, on.connect(t), "SELECT owner, fence, holders FROM cronce_leases")
+		if err := d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "n/1", Fence: g.Fence, Limit: 3}); err == nil {
+			t.Error("the release is no doubt")
+		}
+		if _, err := d.Force(t.Context(), driver.ForceRequest{Key: "key", ID: "1", By: "operator", Reason: "stuck"}); err == nil {
+			t.Error("the forced unlock is no doubt")
+		}
+		a.Owner = "n/2"
+		if _, err := d.Acquire(t.Context(), a); err == nil || isHeld(err) {
+			t.Errorf("the request for the key is answered %v", err)
+		}
+		if after := texts(t, on.connect(t), "SELECT owner, fence, holders FROM cronce_leases"); after != before {
+			t.Errorf("the row is now\n%s, was\n%s", after, before)
+		}
+	})
+}
