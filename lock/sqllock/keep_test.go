@@ -81,11 +81,14 @@ func TestUnusedGo(t *testing.T) {
 }
 
 // When the journals together are too large, a series loses two lines for each new one, and keeps
-// its newest.
+// its newest. The lines that it loses are deleted, and none of another series.
 func TestJournalBytes(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
-		d := newDriver(t, on.connect(t), on.dialect, sqllock.Options{JournalBytes: 1})
-		mark := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0].Mark
+		db := on.connect(t)
+		d := newDriver(t, db, on.dialect, sqllock.Options{JournalBytes: 1})
+		os := []series.OpenRequest{{Key: "job", Node: "n"}, {Key: "other", Node: "n"}}
+		mark := d.Open(t.Context(), os)[0].Mark
+		newDriver(t, db, on.dialect, sqllock.Options{Namespace: "other"}).Open(t.Context(), os)
 		waitOn(t, d, 30*time.Millisecond)
 		i := int64(0)
 		miss := func(n int) {
@@ -108,6 +111,10 @@ func TestJournalBytes(t *testing.T) {
 			n, newest := len(j.Exceptions)+len(j.Lines), j.Lines[len(j.Lines)-1].To
 			if n != want || newest != mark+i || j.Truncated != (i > 9) {
 				t.Errorf("%d lines are kept, to %d, truncated %v; want %d, to %d", n, newest, j.Truncated, want, mark+i)
+			}
+			rows := strings.Fields(texts(t, db, "SELECT ns, name, count(*) FROM cronce_journal GROUP BY ns, name ORDER BY ns, name"))
+			if want := fmt.Sprintf("[cronce job %d cronce other 1 other job 1 other other 1]", want); fmt.Sprint(rows) != want {
+				t.Errorf("the rows of lines are %v, want %s", rows, want)
 			}
 		}
 		miss(9)

@@ -52,3 +52,93 @@ func TestQueueIsIndexed(t *testing.T) {
 		}
 	})
 }
+
+// A key that owners wait for is passed to the first of them, after its release and after its
+// deadline, and the others keep their places. A key of the same name in another namespace is free,
+// and so is another key.
+func TestQueueIsOfItsKey(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		other := newDriver(t, on.connect(t), on.dialect, sqllock.Options{Namespace: "other"})
+		other.ClockFrom("(SELECT us FROM clock)")
+		const now = int64(1_795_207_852_937_000)
+		set(now)
+		fences := map[string]int64{}
+		try := func(owner string) (held string) {
+			for _, key := range []string{"freed", "expired"} {
+				for ns, d := range map[string]*sqllock.Driver{"cronce": d, "other": other} {
+					g, err := d.Acquire(t.Context(), driver.Acquisition{Key: key, Owner: owner, TTL: minute})
+					switch {
+					case isHeld(err):
+						held += ns + "/" + key + " "
+					case err != nil:
+						t.Fatal(err)
+					}
+					fences[ns+"/"+key] = g.Fence
+				}
+			}
+			return held
+		}
+		waits := func(key string) {
+			for _, owner := range []string{"waiter/1", "waiter/2"} {
+				run(fmt.Sprintf("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', '%s', '%s', 'elsewhere', 1, 60000000, 0, 0)", key, owner))
+			}
+		}
+		if held := try("n/1"); held != "" {
+			t.Fatalf("%s is held", held)
+		}
+		waits("freed")
+		for ns, d := range map[string]*sqllock.Driver{"cronce": d, "other": other} {
+			must(t, d.Release(t.Context(), driver.LeaseRef{Key: "freed", Owner: "n/1", Fence: fences[ns+"/freed"]}))
+			want := driver.KeyState{}
+			if ns == "cronce" {
+				want = driver.KeyState{Owner: "waiter/1", Left: sqllock.Reserved, Waiting: 1}
+			}
+			if at, err := d.Inspect(t.Context(), "freed"); err != nil || at != want {
+				t.Errorf("after the release in %s the key is %+v, %v, want %+v", ns, at, err, want)
+			}
+		}
+		if left := strings.Join(strings.Fields(texts(t, on.connect(t), "SELECT name, owner FROM cronce_places")), " "); left != "freed waiter/2" {
+			t.Errorf("after the releases the places are %q, want that of the second waiter", left)
+		}
+		if got, want := strings.TrimSpace(texts(t, on.connect(t), "SELECT until_us FROM cronce_leases WHERE ns = 'cronce' AND name = 'freed'")), fmt.Sprint(now+sqllock.Reserved.Microseconds()); got != want {
+			t.Errorf("the key is kept until %s, want %s", got, want)
+		}
+		if held := try("n/1"); held != "cronce/freed " {
+			t.Errorf("after the releases %q are held, want the key that is passed on", held)
+		}
+		run("DELETE FROM cronce_places")
+		waits("expired")
+		set(now + minute.Microseconds())
+		if held := try("n/2"); !strings.Contains(held, "cronce/expired ") || strings.Contains(held, "other/") {
+			t.Errorf("after the deadlines %q are held, want the key that is passed on", held)
+		}
+	})
+}
+
+// A request that cannot read the queue is doubt and changes nothing, also when several owners share
+// the key.
+func TestUnreadableQueue(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		set(1_795_207_852_937_000)
+		a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute, Limit: 3}
+		g, err := d.Acquire(t.Context(), a)
+		must(t, err)
+		run("DROP TABLE cronce_places")
+		before := texts(t, on.connect(t), "SELECT owner, fence, holders FROM cronce_leases")
+		if err := d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "n/1", Fence: g.Fence, Limit: 3}); err == nil {
+			t.Error("the release is no doubt")
+		}
+		if _, err := d.Force(t.Context(), driver.ForceRequest{Key: "key", ID: "1", By: "operator", Reason: "stuck"}); err == nil {
+			t.Error("the forced unlock is no doubt")
+		}
+		a.Owner = "n/2"
+		if _, err := d.Acquire(t.Context(), a); err == nil || isHeld(err) {
+			t.Errorf("the request for the key is answered %v", err)
+		}
+		if after := texts(t, on.connect(t), "SELECT owner, fence, holders FROM cronce_leases"); after != before {
+			t.Errorf("the row is now\n%s, was\n%s", after, before)
+		}
+	})
+}

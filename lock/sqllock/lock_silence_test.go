@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -56,7 +58,8 @@ func TestWatch(t *testing.T) {
 
 // A writer that does not answer gets a request for a sign of life from a reader's try, and a second
 // one from a try 3 seconds later or more. A try 3 seconds after that passes it over, to the µs. A
-// try has not watched the database, so it needs the second request.
+// try has not watched the database, so it needs the second request. An owner behind the writer, or
+// that waits for another key, gets no request for this, and no second one sooner.
 func TestSilenceOfTries(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d, set, run := standing(t, on)
@@ -67,8 +70,20 @@ func TestSilenceOfTries(t *testing.T) {
 			return err
 		}
 		must(t, try("holder/1"))
-		run("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', 'key', 'writer/1', 'elsewhere', 1, 60000000, 0, 0)")
 		db := on.connect(t)
+		enter := func(ns, key, owner string, most int, asked int64) {
+			run(fmt.Sprintf("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('%s', '%s', '%s', 'elsewhere', %d, 60000000, 0, %d)",
+				ns, key, owner, most, asked))
+		}
+		for owner, asked := range map[string]int64{"a/1": now, "a/2": 0} {
+			enter("cronce", "another", owner, 1, asked)
+			enter("other", "key", owner, 1, asked)
+		}
+		enter("cronce", "key", "writer/1", 1, 0)
+		enter("cronce", "key", "later/1", driver.NoLimit, now+10*second-silence+1)
+		enter("cronce", "key", "later/2", driver.NoLimit, 0)
+		const columns, others = "SELECT ns, name, owner, asked_us FROM cronce_places WHERE owner ", " <> 'writer/1' ORDER BY ns, name, owner"
+		before := texts(t, db, columns+others)
 		for _, c := range []struct{ at, asked int64 }{
 			{0, now}, {silence - 1, now}, {10 * second, -now - 10*second}, {13*second - 1, -now - 10*second},
 		} {
@@ -76,14 +91,58 @@ func TestSilenceOfTries(t *testing.T) {
 			if err := try("reader/1"); !isHeld(err) {
 				t.Fatalf("after %d µs: %v, want that it is held", c.at, err)
 			}
-			var asked int64
-			must(t, db.QueryRow("SELECT asked_us FROM cronce_places").Scan(&asked))
-			if asked != c.asked {
-				t.Errorf("after %d µs: asked_us is %d, want %d", c.at, asked, c.asked)
+			if got, want := strings.Fields(texts(t, db, columns+"= 'writer/1'")), fmt.Sprint("[cronce key writer/1 ", c.asked, "]"); fmt.Sprint(got) != want {
+				t.Errorf("after %d µs: the place is %v, want %s", c.at, got, want)
+			}
+			if after := texts(t, db, columns+others); after != before {
+				t.Errorf("after %d µs: the other places are\n%s, were\n%s", c.at, after, before)
 			}
 		}
 		set(now + 13*second)
 		must(t, try("reader/1"))
+	})
+}
+
+// A sign of life counts for all owners of its process that wait for the key, and for no other
+// place. It names the process of those owners, and the TTL and the last fence of its own owner.
+func TestSignOfLife(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		const now = int64(1_795_207_852_937_000)
+		set(now)
+		_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "holder/1", TTL: minute})
+		must(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		defer stop()
+		for i, owner := range []string{"n/1", "n/2"} {
+			wg.Go(func() {
+				_, _ = d.Wait(ctx, driver.Acquisition{Key: "key", Owner: owner, TTL: minute, Fence: 7}) // Wait ends with the context
+			})
+			eventually(t, "it waits", func() bool {
+				at, err := d.Inspect(t.Context(), "key")
+				return err == nil && at.Waiting == i+1
+			})
+		}
+		db := on.connect(t)
+		party := strings.TrimSpace(texts(t, db, "SELECT party FROM cronce_places WHERE owner = 'n/2'"))
+		for _, place := range []string{"'cronce', 'key', 'other/1', 'elsewhere'", "'cronce', 'another', 'n/1', 'elsewhere'", "'cronce', 'another', 'n/2', '" + party + "'", "'elsewhere', 'key', 'n/1', 'elsewhere'"} {
+			run(fmt.Sprintf("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES (%s, 1, 1, 1, %d)", place, now))
+		}
+		// The place of n/1 was restored, so its process is not known.
+		run(fmt.Sprintf("UPDATE cronce_places SET party = CASE WHEN owner = 'n/1' THEN '' ELSE party END, ttl_us = 1, seen_fence = 1, asked_us = %d"+
+			" WHERE ns = 'cronce' AND name = 'key' AND owner <> 'other/1'", now))
+		eventually(t, "the first owner gives a sign of life", func() bool {
+			return strings.TrimSpace(texts(t, db, "SELECT asked_us FROM cronce_places WHERE ns = 'cronce' AND name = 'key' AND owner = 'n/1'")) == "0"
+		})
+		got := strings.Fields(strings.ReplaceAll(texts(t, db, "SELECT ns, name, owner, party, ttl_us, seen_fence, asked_us FROM cronce_places ORDER BY ns, name, owner"), party, "here"))
+		asked := fmt.Sprint(now)
+		want := strings.Fields("cronce another n/1 elsewhere 1 1 " + asked + " cronce another n/2 here 1 1 " + asked +
+			" cronce key n/1 here 60000000 7 0 cronce key n/2 here 1 1 0 cronce key other/1 elsewhere 1 1 " + asked + " elsewhere key n/1 elsewhere 1 1 " + asked)
+		if !slices.Equal(got, want) {
+			t.Errorf("the places are\n%v, want\n%v", got, want)
+		}
 	})
 }
 

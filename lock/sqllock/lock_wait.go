@@ -229,7 +229,8 @@ func (w *waiter) probe(ctx context.Context) (l lease, at seat, found bool, err e
 		return l, at, found, err
 	}
 	at.silent = d.waiters.observe(w.a.Key, l.now, time.Since(sent))
-	return l, at, found, l.read(w.a.Key)
+	err = l.read(w.a.Key) // not in the return: Go may copy l before it evaluates a call there
+	return l, at, found, err
 }
 
 // enter takes a place, with one statement that locks no other row. If the owner has a place, it
