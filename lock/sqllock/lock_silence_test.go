@@ -118,7 +118,7 @@ func TestSignOfLife(t *testing.T) {
 		defer stop()
 		for i, owner := range []string{"n/1", "n/2"} {
 			wg.Go(func() {
-				_, _ = d.Wait(ctx, driver.Acquisition{Key: "key", Owner: owner, TTL: minute, Fence: 7}) // Wait ends with the context
+				_, _ = d.Wait(ctx, driver.Acquisition{Key: "key", Owner: owner, TTL: time.Duration(i+1) * minute, Fence: int64(7 + i)}) // Wait ends with the context
 			})
 			eventually(t, "it waits", func() bool {
 				at, err := d.Inspect(t.Context(), "key")
@@ -131,15 +131,15 @@ func TestSignOfLife(t *testing.T) {
 			run(fmt.Sprintf("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES (%s, 1, 1, 1, %d)", place, now))
 		}
 		// The place of n/1 was restored, so its process is not known.
-		run(fmt.Sprintf("UPDATE cronce_places SET party = CASE WHEN owner = 'n/1' THEN '' ELSE party END, ttl_us = 1, seen_fence = 1, asked_us = %d"+
-			" WHERE ns = 'cronce' AND name = 'key' AND owner <> 'other/1'", now))
+		run(fmt.Sprintf("UPDATE cronce_places SET party = CASE WHEN owner = 'n/1' THEN '' ELSE party END, ttl_us = CASE WHEN owner = 'n/1' THEN 1 ELSE ttl_us END,"+
+			" seen_fence = CASE WHEN owner = 'n/1' THEN 1 ELSE seen_fence END, asked_us = %d WHERE ns = 'cronce' AND name = 'key' AND owner <> 'other/1'", now))
 		eventually(t, "the first owner gives a sign of life", func() bool {
 			return strings.TrimSpace(texts(t, db, "SELECT asked_us FROM cronce_places WHERE ns = 'cronce' AND name = 'key' AND owner = 'n/1'")) == "0"
 		})
 		got := strings.Fields(strings.ReplaceAll(texts(t, db, "SELECT ns, name, owner, party, ttl_us, seen_fence, asked_us FROM cronce_places ORDER BY ns, name, owner"), party, "here"))
 		asked := fmt.Sprint(now)
 		want := strings.Fields("cronce another n/1 elsewhere 1 1 " + asked + " cronce another n/2 here 1 1 " + asked +
-			" cronce key n/1 here 60000000 7 0 cronce key n/2 here 1 1 0 cronce key other/1 elsewhere 1 1 " + asked + " elsewhere key n/1 elsewhere 1 1 " + asked)
+			" cronce key n/1 here 60000000 7 0 cronce key n/2 here 120000000 8 0 cronce key other/1 elsewhere 1 1 " + asked + " elsewhere key n/1 elsewhere 1 1 " + asked)
 		if !slices.Equal(got, want) {
 			t.Errorf("the places are\n%v, want\n%v", got, want)
 		}
