@@ -75,7 +75,7 @@ func TestExtendedLineKeepsItsMark(t *testing.T) {
 	}
 }
 
-// A node with a smaller bound deletes what is too much for it, and never the newest line: not even where
+// A node with a smaller bound deletes the lines beyond it, and never the newest line: not even where
 // more exceptions than lines of its bound are before it.
 func TestSmallerBoundKeepsTheNewestLine(t *testing.T) {
 	wide, c := realDriver(t, redislock.Options{JournalLines: 32})
