@@ -236,8 +236,12 @@ func TestBarging(t *testing.T) {
 		if g, err := store.Acquire(t.Context(), driver.Acquisition{Key: "k", Owner: "x/2", TTL: time.Minute}); err == nil {
 			t.Fatalf("not reserved for the waiter: %+v", g)
 		}
+		began := time.Now()
 		barging, err := l.Acquire(t.Context(), "k", lock.Options{Barge: true})
 		wantErr(t, "barge", err, nil)
+		if d := time.Since(began); d != 0 {
+			t.Errorf("barging waited for %v", d)
+		}
 		close(awake)
 		synctest.Wait()
 		if fence != 0 {
