@@ -73,7 +73,7 @@ func (f *NodeList) Gone() []series.Member {
 // Departure describes how a node left.
 func Departure(m *series.Member) string {
 	if m.Left != 0 {
-		return fmt.Sprintf("%s left at %s (drained)", m.Node, stamp(m.Left))
+		return fmt.Sprintf("%s left at %s, to drain", m.Node, stamp(m.Left))
 	}
 	return fmt.Sprintf("%s was last seen at %s (killed, or cut off from the store)", m.Node, stamp(m.Seen()))
 }
@@ -90,6 +90,17 @@ func (f *NodeList) Seen(node string) time.Time {
 		}
 	}
 	return time.Time{}
+}
+
+// lastBeat returns when a node that has not left was last seen; zero: it left, or that is not known. A node that drains renews its
+// leases and sends no heartbeats.
+func (f *NodeList) lastBeat(node string) time.Time {
+	for i := range f.Members {
+		if m := &f.Members[i]; m.Node == node && m.Left != 0 {
+			return time.Time{}
+		}
+	}
+	return f.Seen(node)
 }
 
 // retiredWithin is the longest time in which a node retires a job that was removed from all nodes:

@@ -79,7 +79,7 @@ func TestCause(t *testing.T) {
 		{[]series.Member{lives}, nil, seen, now + 60_000, "the job is decided until 2027-01-15T08:01:00Z: see cronce doctor"},
 		{nil, errNotRead, seen, 0, "which nodes live is not known: a was the last to be seen with this job, at 2027-01-15T07:59:00Z"},
 		{nil, errNotRead, verify.Report{}, 0, "which nodes live is not known"},
-		{[]series.Member{left}, nil, seen, 0, "no node lives: a left at 2027-01-15T07:59:59Z (drained)"},
+		{[]series.Member{left}, nil, seen, 0, "no node lives: a left at 2027-01-15T07:59:59Z, to drain"},
 		{nil, nil, seen, 0, "no node lives: a was the last to be seen with this job, at 2027-01-15T07:59:00Z"},
 		{nil, nil, verify.Report{}, 0, "no node lives"},
 		{[]series.Member{dead, lives}, nil, verify.Report{}, 0, "no node has this job: 1 nodes live, and none was seen with it; if it was removed, retire it: cronce retire"},
@@ -140,5 +140,27 @@ func TestRemovedInAReload(t *testing.T) {
 		if s.Mark = now; c.lives && nodes.NoneHas(&j, &s) != "" {
 			t.Errorf("%s: a node has just decided a tick of the job, and %s", name, nodes.NoneHas(&j, &s))
 		}
+	}
+}
+
+// A node that left is draining while it has a run, and drained then. The explanation of its run does not say that it was last
+// seen when it left: it renews the lease without a heartbeat.
+func TestDrainingNode(t *testing.T) {
+	const now = 1_800_000_000_000
+	nodes := NewNodeList(series.MemberList{Now: now, Members: []series.Member{{Node: "a", Left: now - 60_000}, {Node: "b", Left: now - 120_000}, {Node: "c", Until: now + 20_000}}}, nil)
+	lease := int64(5000)
+	s := &Snapshot{Nodes: nodes, Jobs: []*Job{{Name: "j", State: OK, Runs: []Run{{Node: "a", State: Running, LeftMs: &lease}}}}}
+	var states []string
+	for _, v := range s.NodeViews() {
+		states = append(states, v.Name+" "+v.State)
+	}
+	if want := []string{"c alive", "a draining", "b drained"}; !slices.Equal(states, want) {
+		t.Errorf("the nodes are %q, want %q", states, want)
+	}
+	if at := nodes.lastBeat("a"); !at.IsZero() {
+		t.Errorf("a node that left was last seen at %v", at)
+	}
+	if at := nodes.lastBeat("c"); at.IsZero() {
+		t.Error("it is not known when a live node was last seen")
 	}
 }

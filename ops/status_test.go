@@ -166,7 +166,7 @@ func TestWorstNeedIsFirst(t *testing.T) {
 	}{
 		{[]series.Member{{Node: "n", Until: now.UnixMilli() + 1}}, []*Job{job("a", Paused), job("b", Failing), job("c", Overdue), job("d", OK), job("e", Unknown)}, "e c b a"},
 		{nil, []*Job{job("a", OK), job("b", Unknown)}, "b No node lives: nothing starts."},
-		{[]series.Member{left}, []*Job{job("a", OK)}, "No node lives, nothing starts: n left at 2027-01-15T07:59:59Z (drained)."},
+		{[]series.Member{left}, []*Job{job("a", OK)}, "No node lives, nothing starts: n left at 2027-01-15T07:59:59Z, to drain."},
 		{nil, []*Job{job("a", Paused), job("b", Retired)}, "a"},
 	} {
 		s := &Snapshot{AsOf: now, Nodes: NewNodeList(series.MemberList{Now: now.UnixMilli(), Members: c.members}, nil), Jobs: c.jobs}

@@ -109,7 +109,7 @@ func (s *Snapshot) View(j *Job, whole bool) JobView {
 // A NodeView is a node for machines.
 type NodeView struct {
 	Name  string    `json:"name"`
-	State string    `json:"state"`         // alive, drained or silent
+	State string    `json:"state"`         // alive, draining, drained or silent
 	Seen  time.Time `json:"seen,omitzero"` // when it was last seen
 	Until time.Time `json:"until,omitzero"`
 	Left  time.Time `json:"left,omitzero"`
@@ -150,7 +150,10 @@ func (s *Snapshot) NodeViews() []NodeView {
 	}
 	for _, m := range s.Nodes.Gone() {
 		v := NodeView{m.Node, "silent", s.Nodes.Seen(m.Node), utc(m.Until), utc(m.Left), m.Ahead, some(runs[m.Node])}
-		if m.Left != 0 {
+		switch { // a node leaves the list when its drain begins
+		case m.Left != 0 && len(v.Alive) > 0:
+			v.State, v.Until = "draining", time.Time{}
+		case m.Left != 0:
 			v.State, v.Until = "drained", time.Time{}
 		}
 		views = append(views, v)

@@ -32,7 +32,7 @@ func Places(ctx context.Context, store Holders, j *series.Journal) []driver.Hold
 // state in the question must have been read after the journal.
 func Why(q why.Question, nodes *NodeList) why.Answer {
 	if q.State.Err == nil {
-		q.Alive, q.Seen, q.Removed = nodes.Known(), nodes.Seen, nodes.Removed(&q.Journal, &q.State)
+		q.Alive, q.Seen, q.Removed = nodes.Known(), nodes.lastBeat, nodes.Removed(&q.Journal, &q.State)
 		r, _ := Judge(q.Journal, &q.State, verify.Options{}, nodes)
 		q.Cause = nodes.cause(&r, &q.State)
 	}

@@ -9,13 +9,14 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
-// drain stops a node in order. It stops claiming, waits for the runs within the grace while it
+// drain stops a node in order. It stops claiming, leaves the list of nodes, waits for the runs within the grace while it
 // renews their leases, cancels their contexts, waits again, and lets the ends reach the store. Runs
 // that still go on keep their leases until their functions return or the process ends.
 func (n *Node) drain() error {
 	n.events.nodeDraining()
 	n.registry.close()
 	n.dispatcher.Drain()
+	n.heart.Drain()
 	n.runs.Drain()
 	n.waitUntilQuiet(n.cfg.Grace)
 	n.runs.Cancel()

@@ -9,18 +9,23 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A node that was drained removes itself from the list of nodes: its share goes to others at once,
-// not when its time to live is over.
-func TestDrainedNodeLeavesTheList(t *testing.T) {
+// A node that drains removes itself from the list of nodes: its share goes to others at once, not when its runs have ended,
+// nor when its time to live is over.
+func TestDrainingNodeLeavesTheList(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		c := cluster(t, 2, scheduler.Job{Name: "a", Spec: "@hourly", Func: nothing})
-		c.pass(5 * time.Second)
-		if err := c.nodes[0].drain(); err != nil {
-			t.Error(err)
-		}
-		p, err := c.store.Beat(t.Context(), series.Beat{Node: "probe", TTL: time.Second})
-		if err != nil || slices.Contains(p.Nodes, c.nodes[0].ID()) || !slices.Contains(p.Nodes, c.nodes[1].ID()) {
-			t.Errorf("the list is %q, %v", p.Nodes, err)
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Func: takes(30 * time.Minute)})
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Grace = time.Hour }
+		c.start()
+		c.start()
+		c.pass(time.Hour + time.Second)
+		drains := c.holder("a")
+		drains.stop()
+		for _, late := range []time.Duration{time.Millisecond, time.Minute, 20 * time.Minute} {
+			c.pass(late)
+			p, err := c.store.Beat(t.Context(), series.Beat{Node: "probe", TTL: time.Second})
+			if err != nil || slices.Contains(p.Nodes, drains.ID()) || len(p.Nodes) != 2 {
+				t.Errorf("%v later the list is %q, %v", late, p.Nodes, err)
+			}
 		}
 	})
 }

@@ -63,9 +63,10 @@ type Config struct {
 	Idle        func() time.Duration                      // returns how long nothing can happen; nil: it is not known
 }
 
-// A Heart sends the heartbeats of a node. Only one goroutine at a time may use it.
+// A Heart sends the heartbeats of a node. Only one goroutine at a time may use it, but any may call Drain.
 type Heart struct {
 	cfg       Config
+	drain     signal.Signal // raised when the node drains
 	nodes     rendezvous.Nodes
 	warned    time.Duration // the clock offset that was logged; 0: none
 	disagreed time.Time     // when the log last had that readings of the clock do not agree
@@ -75,26 +76,38 @@ type Heart struct {
 
 // New returns a Heart. It starts nothing.
 func New(cfg Config) *Heart {
-	return &Heart{cfg: cfg, nodes: rendezvous.Of(cfg.Node, nil)}
+	return &Heart{cfg: cfg, drain: signal.New(), nodes: rendezvous.Of(cfg.Node, nil)}
 }
 
-// Run sends heartbeats until ctx ends, and returns when the store has answered the last one or its time is over.
+// Run sends heartbeats until ctx ends, and returns when the store has answered the last one or its time is over. After Drain
+// it leaves the list, and only reads the clock.
 func (h *Heart) Run(ctx context.Context) {
 	t := time.NewTimer(handshake)
 	defer t.Stop()
+	drains := false
 	for first := true; ; first = false {
 		select {
 		case <-t.C:
 		case <-h.cfg.Early:
+		case <-h.drain:
+			drains = true
+			h.Leave(ctx)
 		case <-ctx.Done():
 			return
 		}
-		if h.Beat(ctx) && !first { // nodes that start together with this one have nothing to read yet
+		switch {
+		case drains:
+			h.readClock(ctx)
+		case h.Beat(ctx) && !first: // nodes that start together with this one have nothing to read yet
 			h.cfg.Joined()
 		}
 		t.Reset(h.next)
 	}
 }
+
+// Drain makes Run leave the list: the node claims nothing more, so its share of ticks to claim and of runs to watch is for
+// others, however long its own runs go on.
+func (h *Heart) Drain() { h.drain.Raise() }
 
 // interval returns the time between a heartbeat and the next one.
 func (h *Heart) interval() time.Duration {

@@ -203,6 +203,28 @@ func TestNodesLeave(t *testing.T) {
 	})
 }
 
+// A node that drains leaves the list at once. From then on it reads the clock every ten seconds, and sends no heartbeat.
+func TestDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		n := newNode(s, "a")
+		n.start(t)
+		time.Sleep(5 * time.Second)
+		n.said(t, "1 nodes, false", "1 nodes, false")
+		n.Drain()
+		left := time.Now().UnixMilli()
+		time.Sleep(59 * time.Second)
+		n.early.Raise()
+		n.said(t)
+		if s.reads != 7 {
+			t.Errorf("the node read the clock %d times in a minute, want 7", s.reads)
+		}
+		if a, err := s.Members(t.Context()); err != nil || len(a.Members) != 1 || a.Members[0].Left != left {
+			t.Errorf("the store has %+v (%v), want one node that left at %d", a.Members, err, left)
+		}
+	})
+}
+
 // A node leaves while its heartbeat is on its way: Run returns when the store has answered it, so that it cannot list the node again.
 func TestLastHeartbeatIsBeforeTheLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
