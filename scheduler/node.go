@@ -93,7 +93,7 @@ func New(cfg Config) (*Node, error) {
 
 // connect makes the parts of the node. Each gets the parts that it calls, which are made before it.
 func (n *Node) connect(partitions int) {
-	cfg, revisions, early := &n.cfg, new(job.Revisions), signal.New()
+	cfg, revisions, early, learn := &n.cfg, new(job.Revisions), signal.New(), signal.New()
 	n.events = newEvents(cfg.Logger, cfg.Observers, n.id, &n.clock)
 	n.monitor = &monitor{Health: health.New(cfg.Store, partitions, time.Now()), events: n.events, early: early}
 	store := n.requests.Measure(cfg.Store)
@@ -127,14 +127,14 @@ func (n *Node) connect(partitions int) {
 			Nodes: rendezvous.Of(n.id, nil), Revisions: revisions,
 		},
 		Claimer: n.claimer, Peeker: peeker, Groups: groups, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
-		Open: n.unopened.Add, Beat: early, Changed: n.changed, Local: n.local,
+		Open: n.unopened.Add, Beat: early, Learn: learn, Changed: n.changed, Local: n.local,
 	})
 	controlled, _ := cfg.Store.(series.Controlled)
 	if n.local { // nodes of a local store need not open a job for as long as a removal may take
 		controlled = nil
 	}
 	n.reconciler = reconcile.New(reconcile.Config{
-		Store: store, Control: controlled, Node: n.id, Partitions: partitions, Clock: &n.clock, Revisions: revisions, Requests: n.unopened, Dispatcher: n.dispatcher,
+		Store: store, Control: controlled, Node: n.id, Partitions: partitions, Clock: &n.clock, Revisions: revisions, Requests: n.unopened, Learn: learn, Dispatcher: n.dispatcher,
 		Health: n.monitor, Events: n.events, Opened: n.runs.Opened, Timeout: cfg.StoreTimeout,
 	})
 	n.heart = heartbeat.New(heartbeat.Config{
@@ -154,11 +154,8 @@ func refuses(store Store) func(error) bool {
 
 // setNodes passes the list of live nodes on to the parts.
 func (n *Node) setNodes(nodes rendezvous.Nodes, joined bool) {
-	watches := n.dispatcher.Nodes(nodes)
+	n.dispatcher.Nodes(nodes)
 	n.reconciler.Nodes(nodes, joined)
-	if watches {
-		n.reconciler.Watches()
-	}
 }
 
 // ID returns the node's name with its random part, as logs and journal show it.

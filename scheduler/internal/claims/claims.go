@@ -46,8 +46,9 @@ type Claims struct {
 	fenced    map[*entry]struct{} // jobs that have a fence more than a day ahead
 	regressed map[*entry]int64    // the highest mark that this node has seen and the store has forgotten
 	divisions map[layout]*spread.Table
-	listing   bool // a claim waits for the list of nodes
-	lists     int  // how often the list was read
+	listing   bool  // a claim waits for the list of nodes
+	lists     int   // how often the list was read
+	learned   int64 // when this node last had to know all runs because no watcher kept a group
 	effects   Effects
 }
 
@@ -74,6 +75,7 @@ type Effects struct {
 	Short     []Short
 	Fenced    []Fenced
 	ReadClock bool // this node's clock may be behind the store's
+	Learn     bool // this node must know all runs, which others have watched
 }
 
 // Replace requires runs of a job with ticks before Newer to end.
@@ -130,9 +132,9 @@ func (c *Claims) Restart(now int64) {
 
 func (c *Claims) entry(j *job.Job) *entry { return c.entries.At(int(j.No)) }
 
-// Nodes sets the list of live nodes. It reports whether this node became a watcher of a partition: it does not know the
-// runs yet that the nodes before it watched.
-func (c *Claims) Nodes(nodes rendezvous.Nodes) (watches bool) {
+// Nodes sets the list of live nodes. If this node becomes a watcher of a partition, it must learn of the runs that the
+// nodes before it watched.
+func (c *Claims) Nodes(nodes rendezvous.Nodes) {
 	before := make([]bool, max(c.cfg.Partitions, 1))
 	for p := range before {
 		before[p] = c.watches(uint16(p))
@@ -140,9 +142,8 @@ func (c *Claims) Nodes(nodes rendezvous.Nodes) (watches bool) {
 	c.nodes, c.divisions, c.watching, c.bundles = nodes, nil, nil, nil
 	c.lists++
 	for p := range before {
-		watches = watches || !before[p] && c.watches(uint16(p))
+		c.effects.Learn = c.effects.Learn || !before[p] && c.watches(uint16(p))
 	}
-	return watches
 }
 
 // FenceAhead returns the count of the jobs that have a fence more than a day ahead, and the names of
@@ -192,6 +193,7 @@ func (c *Claims) Shift(step int64) {
 		c.lookAt += step
 	}
 	c.deferred.shift(step)
+	c.learned += step
 	for _, g := range c.groups {
 		g.at += step
 	}

@@ -21,7 +21,8 @@ func TestNewWatcher(t *testing.T) {
 			names = append(names, fmt.Sprintf("node%d-%d", fleet, i))
 		}
 		before := [2]bool{c.watches(0), c.watches(1)}
-		got := c.Nodes(rendezvous.Of("a", names))
+		c.Nodes(rendezvous.Of("a", names))
+		got := c.Effects().Learn
 		fresh := [2]bool{!before[0] && c.watches(0), !before[1] && c.watches(1)}
 		if seen[fresh] = true; got != (fresh[0] || fresh[1]) {
 			t.Errorf("fleet %d: a new watcher of %v: %v", fleet, fresh, got)

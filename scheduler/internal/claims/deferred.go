@@ -128,9 +128,9 @@ func (s *Share) Partition() (partition int, ok bool) {
 // Peeked applies the answers to a share, in the order of its Peeks, and claims the ticks that are
 // not known to be decided, whose answers are nil. It is called once for a share. A request that was
 // given up may still read the share's Peeks afterwards. It reports whether all ticks of the share's
-// group are decided.
-func (c *Claims) Peeked(s *Share, answers []*series.Answer, now int64) (decided bool) {
-	decided = s.Group.Count > 0 && s.whole && !slices.Contains(answers, nil)
+// group are decided, and this node is to keep that.
+func (c *Claims) Peeked(s *Share, answers []*series.Answer, now int64) (keep bool) {
+	decided := s.Group.Count > 0 && s.whole && !slices.Contains(answers, nil)
 	for i := range s.ticks {
 		t, a := &s.ticks[i], answers[i]
 		switch {
@@ -145,5 +145,5 @@ func (c *Claims) Peeked(s *Share, answers []*series.Answer, now int64) (decided 
 		}
 	}
 	c.deferred.recycle(s)
-	return decided
+	return decided && c.unkept(&s.Group, now)
 }

@@ -13,13 +13,16 @@ import (
 // store: a node that was notified of that sends no request. Without that, as if all watchers are dead, it peeks like a watcher. No node may rely on
 // others to ask: the list of nodes may have many dead ones.
 const (
-	largeFleet   = 8   // a fleet of more nodes is large
-	watchersMost = 4   // number of watchers of a partition in a large fleet
-	groupSpan    = 500 // ms: ticks that become due between two multiples of it are a group
-	keepAfter    = 175 // ms after the spread that follows the end of a group: by then the watchers' peeks are usually answered
-	askAfter     = 325 // ms after the same
-	askSpread    = 100 // ms over which the nodes are spread that ask
-	askTakes     = 250 // ms that an ask, a peek and a claim may take
+	largeFleet   = 8      // a fleet of more nodes is large
+	watchersMost = 4      // number of watchers of a partition in a large fleet
+	groupSpan    = 500    // ms: ticks that become due between two multiples of it are a group
+	keepAfter    = 175    // ms after the spread that follows the end of a group: by then the watchers' peeks are usually answered
+	askAfter     = 325    // ms after the same
+	askSpread    = 100    // ms over which the nodes are spread that ask
+	askTakes     = 250    // ms that an ask, a peek and a claim may take
+	keepers      = 8      // of so many nodes without a free slot, one keeps a group that no watcher has kept
+	learnEvery   = 10_000 // ms between two times that a node reads all jobs because no watcher has kept a group
+	learnMost    = 10_000 // jobs: with n times as many, one of n nodes reads them
 )
 
 // A group has the ticks of a partition that become due within a span.
@@ -58,6 +61,25 @@ func (c *Claims) group(t *dueTick) {
 	g.ticks = append(g.ticks, *t)
 }
 
+// unable reports whether a run waits to be taken over by this node, which has no free slot.
+func (c *Claims) unable() bool {
+	return c.free <= 0 && c.waiting.has(forProbe)
+}
+
+// unkept is called for a group that this node has found decided, and that no watcher has kept: the watchers are dead or slow, or
+// have no free slot for a run that they must take over. It reports whether this node keeps the group. A node with a free slot
+// does, and learns of all runs, to take over in place of the watchers. Of the other nodes few do: once the group is kept, no node
+// with a free slot peeks.
+func (c *Claims) unkept(g *series.Group, now int64) (keep bool) {
+	switch {
+	case c.free <= 0:
+		return c.nodes.Draw(uint64(g.At), keepers) == 0
+	case now-c.learned >= learnEvery && c.nodes.Draw(uint64(g.At), max(1, c.entries.Size()/learnMost)) == 0:
+		c.learned, c.effects.Learn = now, true
+	}
+	return true
+}
+
 // groupEnd returns when the span ends in which a tick becomes due.
 func (t *dueTick) groupEnd() int64 { return onGrid(t.e.DueAt(t.Number), groupSpan) }
 
@@ -79,7 +101,7 @@ func (c *Claims) groupAt(end int64, partition uint16) *group {
 	if c.watches(partition) {
 		g.at += keepAfter
 	} else {
-		g.at += askAfter + int64(c.nodes.Draw(0, askSpread))
+		g.at += askAfter + int64(c.nodes.Draw(uint64(end), askSpread)) // each time other nodes are first
 	}
 	c.groups = append(c.groups, g)
 	return g
@@ -108,7 +130,7 @@ func (c *Claims) takeGroups(now int64) (ask []*Share, keep []series.Group) {
 			ask = append(ask, s)
 			return true
 		}
-		if s.whole && watches {
+		if s.whole && watches && !c.unable() {
 			keep = append(keep, g.Group)
 		}
 		c.deferred.recycle(s)

@@ -14,10 +14,10 @@ const (
 )
 
 // looks reports whether this node peeks about once a second at a run that is alive on another node.
-// A drain may give the run back, and no store notifies other nodes of that. looks also schedules
-// the next look.
+// A drain may give the run back, and no store notifies other nodes of that. Another node may also take over a run for which this
+// node has no free slot. looks also schedules the next look.
 func (c *Claims) looks(e *entry, a *series.Answer, now int64) bool {
-	if !c.cfg.Peek || a.Left == 0 || c.nodes.Self(a.Node) || !c.watchers(e.Partition).Among(lookers, e.Hash, a.Number, a.Node) {
+	if !c.cfg.Peek || a.Left == 0 && c.free > 0 || c.nodes.Self(a.Node) || !c.watchers(e.Partition).Among(lookers, e.Hash, a.Number, a.Node) {
 		return false
 	}
 	if c.lookAt == 0 {

@@ -42,9 +42,10 @@ func (c *Claims) watchWaiting(e *entry, a *series.Answer, now int64) {
 	}
 }
 
-// schedule schedules a probe. An earlier probe of the same run is kept instead.
+// schedule schedules a probe. An earlier probe of the same run is kept instead, unless it waits for a free slot: the run has
+// been seen alive since.
 func (c *Claims) schedule(r run, fence, at int64, look bool) {
-	if p := c.probes[r]; p.of(fence) && p.at <= at {
+	if p := c.probes[r]; p.of(fence) && p.at <= at && p.claim.state != stateQueued {
 		p.look = p.look || look
 		c.probes[r] = p
 		return

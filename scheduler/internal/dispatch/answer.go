@@ -83,6 +83,9 @@ func (d *Dispatcher) apply(fx claims.Effects) {
 	if fx.ReadClock {
 		d.cfg.Beat.Raise()
 	}
+	if fx.Learn {
+		d.cfg.Learn.Raise()
+	}
 	for _, s := range fx.Short {
 		d.cfg.Events.Unreplicated(s)
 	}

@@ -56,6 +56,7 @@ type Config struct {
 	Open     func(j *job.Job)    // requests that a job be opened soon
 	Maintain func(now time.Time) // is called whenever the dispatcher wakes; must not block
 	Beat     signal.Signal       // raised when the clock may be behind the store's, or the list of nodes is needed
+	Learn    signal.Signal       // raised when this node must know all runs, which others have watched
 	Local    bool                // the store is a series.Local
 	Changed  signal.Signal       // raised in a drain when InDoubt may have changed
 }
@@ -133,11 +134,13 @@ func (d *Dispatcher) Known(from, to int) (all []claims.Known) {
 	return all
 }
 
-// Nodes sets the list of live nodes. It reports whether this node now has to know runs that others watched before.
-func (d *Dispatcher) Nodes(nodes rendezvous.Nodes) (watches bool) {
+// Nodes sets the list of live nodes.
+func (d *Dispatcher) Nodes(nodes rendezvous.Nodes) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.claims.Nodes(nodes)
+	d.claims.Nodes(nodes)
+	fx := d.claims.Effects()
+	d.mu.Unlock()
+	d.apply(fx)
 }
 
 // Shift moves all planned instants by a step of the clock.

@@ -69,10 +69,12 @@ func (d *Dispatcher) peeked(r *request, answers []*series.Answer, err error) {
 		s.Report(answers, d.cfg.Events)
 	}
 	d.mu.Lock()
-	decided := d.claims.Peeked(s, answers, d.cfg.Clock.Ms())
+	keep := d.claims.Peeked(s, answers, d.cfg.Clock.Ms())
+	fx := d.claims.Effects()
 	d.arm()
 	d.mu.Unlock()
-	if decided {
+	d.apply(fx)
+	if keep {
 		d.wg.Add(1)
 		go d.keep(s.Group)
 	}

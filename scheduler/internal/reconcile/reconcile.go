@@ -79,6 +79,7 @@ type Config struct {
 	Dispatcher Dispatcher
 	Health     Health
 	Events     Events
+	Learn      signal.Signal    // raised to read all jobs at once: the runs that others have watched may belong to a node that dies next
 	Opened     func(j *job.Job) // is called when the store has accepted an opening of a job
 	Timeout    time.Duration    // of one request
 }
@@ -91,7 +92,6 @@ type Reconciler struct {
 	mu        sync.Mutex
 	openings  openings
 	cursor    cursor
-	watches   bool // the next turn reads all jobs
 	nodes     rendezvous.Nodes
 	other     map[*job.Job]string // the other revision that was logged
 	differing []*job.Job          // jobs whose other revision is due in the log
@@ -130,15 +130,6 @@ func (r *Reconciler) Nodes(nodes rendezvous.Nodes, joined bool) {
 	}
 }
 
-// Watches makes the next turn read all jobs, and starts it at once: this node has become a watcher, and the runs that
-// the watchers before it knew may belong to a node that dies next.
-func (r *Reconciler) Watches() {
-	r.mu.Lock()
-	r.watches = true
-	r.mu.Unlock()
-	r.joined.Raise()
-}
-
 // Joined starts the next turn at once.
 func (r *Reconciler) Joined() { r.joined.Raise() }
 
@@ -170,14 +161,12 @@ func (r *Reconciler) Run(ctx context.Context) {
 			if r.cfg.Dispatcher.Draining() { // an opened job counts as a job of this node
 				continue
 			}
-			if jobs := r.turn(r.cfg.Clock.Ms()); len(jobs) > 0 {
-				r.read(ctx, jobs)
-				if r.unopened() { // the tries of openDue may have ended long ago
-					again.Reset(openPause)
-				}
-				r.logDiffering(ctx)
-			}
+			r.readTurn(ctx, r.turn(r.cfg.Clock.Ms()), again)
 			turn.Reset(max(turnEvery, r.cfg.Dispatcher.Idle()))
+		case <-r.cfg.Learn:
+			if !r.cfg.Dispatcher.Draining() {
+				r.readTurn(ctx, known(r.cfg.Dispatcher), again)
+			}
 		case <-r.joined:
 			turn.Reset(0)
 		case <-r.cfg.Requests.raised:
@@ -194,14 +183,22 @@ func (r *Reconciler) Run(ctx context.Context) {
 	}
 }
 
+// readTurn reads the jobs of a turn, and lets again fire if some of them are not open.
+func (r *Reconciler) readTurn(ctx context.Context, jobs []*job.Job, again *time.Timer) {
+	if len(jobs) == 0 {
+		return
+	}
+	r.read(ctx, jobs)
+	if r.unopened() { // the tries of openDue may have ended long ago
+		again.Reset(openPause)
+	}
+	r.logDiffering(ctx)
+}
+
 // turn returns the jobs to read now. In a large fleet not each node has a turn each time.
 func (r *Reconciler) turn(now int64) []*job.Job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.watches {
-		r.watches = false
-		return known(r.cfg.Dispatcher)
-	}
 	if nodes := r.nodes.Count(); nodes > turnReaders && r.nodes.Draw(uint64(now/turnEvery.Milliseconds()), nodes) >= turnReaders {
 		return nil
 	}
