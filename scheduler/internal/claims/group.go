@@ -101,7 +101,7 @@ func (c *Claims) groupAt(end int64, partition uint16) *group {
 	if c.watches(partition) {
 		g.at += keepAfter
 	} else {
-		g.at += askAfter + int64(c.nodes.Draw(uint64(end), askSpread)) // each time other nodes are first
+		g.at += askAfter + int64(c.nodes.Draw(0, askSpread)) // the same nodes are first each time: few read all jobs
 	}
 	c.groups = append(c.groups, g)
 	return g
