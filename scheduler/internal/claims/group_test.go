@@ -139,6 +139,10 @@ func TestWatcherWithoutASlot(t *testing.T) {
 	if keeps() || !c.probes[run{e, 1000}].look || c.lookAt == 0 {
 		t.Error("while the run of a dead node waits, the watcher keeps a group, or does not look at the run")
 	}
+	waits := c.probes[run{e, 1000}].claim
+	if c.watch(e, &a, 2500); c.probes[run{e, 1000}].claim != waits {
+		t.Error("the run of a dead node loses its place before a free slot")
+	}
 	a.Fence, a.Node, a.Left = 8, "b", 3*time.Second
 	if c.watch(e, &a, 3000); !keeps() {
 		t.Error("a run that another node has taken over waits")

@@ -31,6 +31,9 @@ func (c *Claims) watch(e *entry, a *series.Answer, now int64) {
 		c.cancel(r)
 		return
 	}
+	if p := c.probes[r].claim; a.Left > 0 && p != nil && p.state == stateQueued {
+		c.cancel(r) // the run lives: no slot is needed yet
+	}
 	c.schedule(r, a.Fence, c.probeAt(e, a, now), c.looks(e, a, now))
 }
 
@@ -42,10 +45,9 @@ func (c *Claims) watchWaiting(e *entry, a *series.Answer, now int64) {
 	}
 }
 
-// schedule schedules a probe. An earlier probe of the same run is kept instead, unless it waits for a free slot: the run has
-// been seen alive since.
+// schedule schedules a probe. An earlier probe of the same run is kept instead.
 func (c *Claims) schedule(r run, fence, at int64, look bool) {
-	if p := c.probes[r]; p.of(fence) && p.at <= at && p.claim.state != stateQueued {
+	if p := c.probes[r]; p.of(fence) && p.at <= at {
 		p.look = p.look || look
 		c.probes[r] = p
 		return
