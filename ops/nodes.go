@@ -135,6 +135,16 @@ func (f *NodeList) misses(node string) bool {
 	return utc(f.Now).Sub(f.Seen(node)) > series.MemberEvery*3/2
 }
 
+// latest returns the live node that was seen last; nil: no node lives.
+func (f *NodeList) latest() (latest *series.Member) {
+	for i := range f.Members {
+		if m := &f.Members[i]; m.Alive(f.Now) && (latest == nil || m.Until > latest.Until) {
+			latest = m
+		}
+	}
+	return latest
+}
+
 // removed is the advice for a job that may not be in any configuration any more.
 const removed = "if it was removed, retire it: cronce retire"
 
@@ -144,7 +154,7 @@ func (f *NodeList) cause(r *verify.Report, s *series.Series) string {
 	if r.SeenOn != "" {
 		seen = fmt.Sprintf("%s was the last to be seen with this job, at %s", r.SeenOn, r.Seen.Format(time.RFC3339))
 	}
-	switch gone := f.Gone(); {
+	switch gone, latest := f.Gone(), f.latest(); {
 	case s.Mark > s.Now+series.Tolerance:
 		return fmt.Sprintf("the job is decided until %s: see cronce doctor", stamp(s.Mark))
 	case f.err != nil && seen != "":
@@ -162,6 +172,8 @@ func (f *NodeList) cause(r *verify.Report, s *series.Series) string {
 	case f.alive[r.SeenOn] && f.Now < HadUntil(r.Seen.UnixMilli()).UnixMilli():
 		return fmt.Sprintf("%s had this job at %s, and was last seen at %s: see its log and its /readyz for the cause; if a reload has removed the job from it, that is known from %s on",
 			r.SeenOn, r.Seen.Format(time.RFC3339), f.Seen(r.SeenOn).Format(time.RFC3339), HadUntil(r.Seen.UnixMilli()).Format(time.RFC3339))
+	case f.misses(latest.Node): // the list of live nodes names them for some seconds after all were killed
+		return "all nodes miss their beats: " + Departure(latest)
 	case seen == "":
 		return fmt.Sprintf("no node has this job: %d nodes live, and none was seen with it; %s", len(f.alive), removed)
 	}

@@ -67,7 +67,7 @@ func TestMissedBeats(t *testing.T) {
 // Each cause of an overdue tick, as far as the store shows it.
 func TestCause(t *testing.T) {
 	const now = 1_800_000_000_000
-	lives, dead, left := series.Member{Node: "b", Until: now + 20_000}, series.Member{Node: "a", Until: now - 1}, series.Member{Node: "a", Left: now - 1000}
+	lives, misses, dead, left := series.Member{Node: "b", Until: now + 20_000}, series.Member{Node: "b", Until: now + 9000}, series.Member{Node: "a", Until: now - 1}, series.Member{Node: "a", Left: now - 1000}
 	seen := verify.Report{SeenOn: "a", Seen: utc(now - 60_000)}
 	for _, c := range []struct {
 		members []series.Member
@@ -82,6 +82,8 @@ func TestCause(t *testing.T) {
 		{[]series.Member{left}, nil, seen, 0, "no node lives: a left at 2027-01-15T07:59:59Z, to drain"},
 		{nil, nil, seen, 0, "no node lives: a was the last to be seen with this job, at 2027-01-15T07:59:00Z"},
 		{nil, nil, verify.Report{}, 0, "no node lives"},
+		{[]series.Member{dead, misses}, nil, seen, 0, "all nodes miss their beats: b was last seen at 2027-01-15T07:59:44Z (killed, or cut off from the store)"},
+		{[]series.Member{dead, misses, {Node: "c", Until: now + 11_000}}, nil, verify.Report{}, 0, "no node has this job: 2 nodes live, and none was seen with it; if it was removed, retire it: cronce retire"},
 		{[]series.Member{dead, lives}, nil, verify.Report{}, 0, "no node has this job: 1 nodes live, and none was seen with it; if it was removed, retire it: cronce retire"},
 		{[]series.Member{dead, lives}, nil, seen, 0, "no node has this job: 1 nodes live, and none was seen with it of late: a was the last to be seen with this job, at 2027-01-15T07:59:00Z; if it was removed, retire it: cronce retire"},
 	} {
@@ -89,7 +91,8 @@ func TestCause(t *testing.T) {
 		if got := nodes.cause(&c.report, &series.Series{Now: now, Mark: c.mark}); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
-		if alive := nodes.Known(); nodes.MayDecide() != (c.err != nil || slices.Contains(c.members, lives)) || (alive == nil) != (c.err != nil) || alive != nil && (alive("a") || alive("b") != slices.Contains(c.members, lives)) {
+		living := slices.ContainsFunc(c.members, func(m series.Member) bool { return m.Alive(now) })
+		if alive := nodes.Known(); nodes.MayDecide() != (c.err != nil || living) || (alive == nil) != (c.err != nil) || alive != nil && (alive("a") || alive("b") != living) {
 			t.Errorf("%v, %v: a node may decide: %v", c.members, c.err, nodes.MayDecide())
 		}
 	}
