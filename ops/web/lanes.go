@@ -38,7 +38,7 @@ type laneMark struct {
 // A lane has the runs of a node, or the ticks that no node ran.
 type lane struct {
 	Name  string // empty: the ticks that did not run
-	Gone  bool
+	Gone  bool   // it is not on the list of live nodes, and has no run, as a draining node has
 	Ticks int
 	Marks []laneMark
 }
@@ -157,11 +157,12 @@ func (p *picture) lanes(names []string, alive map[string]bool) lanes {
 	}
 	marks := p.marks()
 	for _, name := range names {
-		of := lane{Name: name, Gone: name != "" && !alive[name]}
+		of := lane{Name: name}
 		for _, m := range marks[name] {
 			of.Ticks += m.n
 			of.Marks = append(of.Marks, p.mark(&m))
 		}
+		of.Gone = name != "" && !alive[name] && !slices.ContainsFunc(of.Marks, func(m laneMark) bool { return m.State == ops.Running })
 		l.Lanes = append(l.Lanes, of)
 	}
 	l.Merged = p.cell > 0

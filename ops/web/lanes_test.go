@@ -132,6 +132,21 @@ func TestLaneOfTicksThatDidNotRun(t *testing.T) {
 }
 
 // The marks of very many ticks are merged, the picture says so, and a mark shows the worst of its ticks.
+// A node that is not on the list of live nodes is gone, unless it has a run: it drains, or its death is not certain yet.
+func TestNodesThatAreGone(t *testing.T) {
+	l := picked([]*ops.Job{jobOf(t, "@every 1s",
+		ops.Run{Tick: ops.InstantOf(ago(20 * time.Second)), Node: "drains", Attempt: 1, Verdict: "ran", State: ops.Running},
+		ops.Run{Tick: ops.InstantOf(ago(30 * time.Second)), Node: "went", Attempt: 1, Verdict: "ran", Outcome: "ok", State: ops.OK},
+	)}, time.Minute)
+	gone := map[string]bool{}
+	for _, lane := range l.Lanes {
+		gone[lane.Name] = lane.Gone
+	}
+	if !gone["went"] || gone["drains"] || len(gone) != 2 {
+		t.Errorf("gone are %v, want went alone", gone)
+	}
+}
+
 func TestMergedMarks(t *testing.T) {
 	var jobs []*ops.Job
 	for i := range 3000 {
