@@ -335,53 +335,81 @@ func lone(n int) []scheduler.Job {
 	return jobs
 }
 
-// A node dies with all nodes that watch its run. The others notice that no node watches, and take the run over when its lease has ended.
+// A node dies with all nodes that watch its run. Others notice that no node watches, and take the run over when its lease has ended,
+// also if half of them do not have its job.
 func TestTakeoverWithoutWatchers(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := cluster(t, 30, lone(1)...)
-		c.pass(75 * time.Second)
-		for _, n := range append(c.watchers(func() { c.pass(10 * time.Second) }), c.holder("long0")) {
-			if n.killed.IsZero() {
-				n.kill()
-			}
-		}
-		c.pass(5 * time.Second)
-		if r := c.running("long0"); r == nil || r.Attempt != 2 {
-			t.Errorf("5s after its node died, %+v runs; want attempt 2 within the lease and two seconds", r)
-		}
-	})
+	for name, without := range map[string]int{"all have the job": 0, "half of them have it": 1} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := plan(t, lone(1)...)
+				for i := range 40 {
+					c.startWith(c.jobs[:len(c.jobs)-i%2*without]...)
+				}
+				c.pass(75500 * time.Millisecond)
+				for _, n := range append(c.watchers(func() { c.pass(10 * time.Second) }), c.holder("long0")) {
+					if n.killed.IsZero() {
+						n.kill()
+					}
+				}
+				c.pass(5 * time.Second)
+				if r := c.running("long0"); r == nil || r.Attempt != 2 {
+					t.Errorf("5s after its node died, %+v runs; want attempt 2 within the lease and two seconds", r)
+				}
+			})
+		})
+	}
 }
 
 // All nodes that watch a run have no free slot when its node dies. A node that has one takes the run over.
 func TestTakeoverByAFreeNode(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		c := plan(t, lone(26)...)
+		c := plan(t, lone(1)...)
 		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Concurrency = 1 }
 		for range 30 {
 			c.start()
 		}
-		c.pass(75 * time.Second)
-		watches := map[*node]bool{}
-		for _, n := range c.watchers(func() { c.pass(10 * time.Second) }) {
-			watches[n] = true
+		c.pass(30 * time.Second)
+		for i, n := range c.watchers(func() { c.pass(10 * time.Second) }) {
+			own := scheduler.Job{Name: fmt.Sprintf("own%d", i), Spec: "50 0 * * * *", Func: takes(50 * time.Minute)}
+			c.jobs = append(c.jobs, own)
+			if err := n.change(append(slices.Clone(n.holds(time.Now())), own)); err != nil {
+				t.Fatal(err)
+			}
 		}
-		for range 3 {
-			for i := range 26 {
-				name := fmt.Sprintf("long%d", i)
-				n := c.holder(name)
-				if watches[n] {
-					continue
-				}
-				want := c.running(name).Attempt + 1
-				n.kill()
-				c.pass(8 * time.Second)
-				if r := c.running(name); r == nil || r.Attempt != want {
-					t.Errorf("8s after its node died, %+v runs; want attempt %d", r, want)
-				}
-				break
+		c.pass(35 * time.Second)
+		for attempt := 2; attempt <= 3; attempt++ {
+			c.holder("long0").kill()
+			c.pass(12 * time.Second)
+			if r := c.running("long0"); r == nil || r.Attempt != attempt {
+				t.Fatalf("12s after its node died, %+v runs; want attempt %d", r, attempt)
 			}
 		}
 	})
+}
+
+// While a store answers so slowly that no watcher keeps a group in time, few nodes read all jobs, however large the fleet is.
+func TestFewNodesLearnFromASlowStore(t *testing.T) {
+	for _, nodes := range []int{30, 60} {
+		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := plan(t, lone(0)...)
+				for range nodes {
+					c.start()
+				}
+				c.pass(125 * time.Second)
+				for _, n := range c.nodes {
+					n.wire.spoil(func(string) fault { return fault{there: 100 * time.Millisecond, back: 100 * time.Millisecond} })
+				}
+				c.pass(15 * time.Second)
+				if sent := c.counted(func() { c.pass(time.Minute) }); sent.opens > 7*4*2001+7*10*200*2 {
+					t.Errorf("the nodes opened jobs %d times in a minute; want about four times all 2,001 in ten seconds, beside the slow turns", sent.opens)
+				}
+				for _, n := range c.nodes {
+					n.wire.spoil(nil)
+				}
+			})
+		})
+	}
 }
 
 // Each node of a large fleet leaves a tick to the node that is first for it for as long as its configuration says.

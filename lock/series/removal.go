@@ -15,7 +15,8 @@ const SightedWithin = 15 * time.Minute
 // when. Each node that opened it last has left the list since, or is alive and has neither opened
 // it nor decided a number within [SightedWithin]. A node that fell silent may have died, and
 // removed nothing. Removed returns false while no node is alive, if a number was decided later, or
-// if a run or a shard is open whose node has not left. A free shard has no node.
+// if a run or a shard is open whose node has not left. A node leaves when its drain begins, so its runs may be alive: a store
+// does not retire a series with an alive run. A free shard has no node.
 //
 // The series must have been read after the list; uses are the uses in its journal.
 func (l *MemberList) Removed(s *Series, uses []RevisionUse) (at int64, removed bool) {

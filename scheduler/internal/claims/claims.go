@@ -48,7 +48,7 @@ type Claims struct {
 	divisions map[layout]*spread.Table
 	listing   bool  // a claim waits for the list of nodes
 	lists     int   // how often the list was read
-	learned   int64 // when this node last had to know all runs because no watcher kept a group
+	learned   int64 // the period in which this node last learned of all runs in place of the watchers
 	effects   Effects
 }
 
@@ -193,7 +193,6 @@ func (c *Claims) Shift(step int64) {
 		c.lookAt += step
 	}
 	c.deferred.shift(step)
-	c.learned += step
 	for _, g := range c.groups {
 		g.at += step
 	}

@@ -145,5 +145,5 @@ func (c *Claims) Peeked(s *Share, answers []*series.Answer, now int64) (keep boo
 		}
 	}
 	c.deferred.recycle(s)
-	return decided && c.unkept(&s.Group, now)
+	return decided && c.unkept(&s.Group)
 }

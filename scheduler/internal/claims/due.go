@@ -178,6 +178,7 @@ func (c *Claims) admits(p *Pending, now int64) bool {
 		return true
 	}
 	c.waiting.push(p)
+	c.lookInstead(p, now)
 	return false
 }
 

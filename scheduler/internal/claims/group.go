@@ -20,9 +20,10 @@ const (
 	askAfter     = 325    // ms after the same
 	askSpread    = 100    // ms over which the nodes are spread that ask
 	askTakes     = 250    // ms that an ask, a peek and a claim may take
-	keepers      = 8      // of so many nodes without a free slot, one keeps a group that no watcher has kept
-	learnEvery   = 10_000 // ms between two times that a node reads all jobs because no watcher has kept a group
-	learnMost    = 10_000 // jobs: with n times as many, one of n nodes reads them
+	askFirst     = 20     // ms by which the nodes that stand in for the watchers ask before all others
+	learnEvery   = 10_000 // ms: a period in which the same nodes stand in for the watchers
+	learnMost    = 4000   // jobs: with n times as many, a period is n times as long
+	seemsDead    = 1500   // ms after the end of a run's lease: by then a node without a free slot has looked whether the lease was renewed
 )
 
 // A group has the ticks of a partition that become due within a span.
@@ -52,7 +53,7 @@ func (c *Claims) watches(partition uint16) bool { return c.watchers(partition).H
 
 // group adds a tick to its group, unless each node peeks at it or claims it.
 func (c *Claims) group(t *dueTick) {
-	if !c.cfg.Groups || c.cfg.Spread == 0 || c.nodes.Count() <= largeFleet || t.e.Rules.Policy.Broadcast || t.e.Rules.Shards > 0 {
+	if !c.cfg.Groups || c.cfg.Spread == 0 || c.nodes.Count() <= largeFleet || t.e.divided() {
 		return
 	}
 	g := c.groupAt(t.groupEnd(), t.job.Partition)
@@ -61,23 +62,33 @@ func (c *Claims) group(t *dueTick) {
 	g.ticks = append(g.ticks, *t)
 }
 
-// unable reports whether a run waits to be taken over by this node, which has no free slot.
-func (c *Claims) unable() bool {
-	return c.free <= 0 && c.waiting.has(forProbe)
+// In place of the watchers a few nodes, others each time, take over runs. They ask first. If they find a group decided that no
+// watcher has kept, they learn of all runs: the watchers are dead or slow, or have no free slot for a run that they must take over.
+// However large the fleet is and however slow the store, few nodes read all jobs.
+
+// standIn returns the period of a group, and whether this node stands in for the watchers in it. The more jobs there are, the longer
+// it is.
+func (c *Claims) standIn(g *series.Group) (period int64, stands bool) {
+	period = g.At / (learnEvery * max(1, int64(c.entries.Size()/learnMost)))
+	return period, c.nodes.Among(watchersMost, 0, period, "")
 }
 
-// unkept is called for a group that this node has found decided, and that no watcher has kept: the watchers are dead or slow, or
-// have no free slot for a run that they must take over. It reports whether this node keeps the group. A node with a free slot
-// does, and learns of all runs, to take over in place of the watchers. Of the other nodes few do: once the group is kept, no node
-// with a free slot peeks.
-func (c *Claims) unkept(g *series.Group, now int64) (keep bool) {
-	switch {
-	case c.free <= 0:
-		return c.nodes.Draw(uint64(g.At), keepers) == 0
-	case now-c.learned >= learnEvery && c.nodes.Draw(uint64(g.At), max(1, c.entries.Size()/learnMost)) == 0:
-		c.learned, c.effects.Learn = now, true
+// unkept is called for a group that this node has found decided, and that no watcher has kept. It reports whether this node keeps it.
+// Those that stand in do not, so that each of them learns of all runs once in a period.
+func (c *Claims) unkept(g *series.Group) (keep bool) {
+	period, stands := c.standIn(g)
+	if stands && c.free > 0 && c.learned != period {
+		c.learned, c.effects.Learn = period, true
 	}
-	return true
+	return !stands
+}
+
+// unable reports whether a run that seems dead waits to be taken over by this node, which has no free slot.
+func (c *Claims) unable(now int64) bool {
+	return c.free <= 0 && slices.ContainsFunc(c.waiting.claims, func(p *Pending) bool {
+		r := run{p.e, p.tick}
+		return c.probes[r].claim == p && c.queued(r) && now-c.probes[r].at >= seemsDead
+	})
 }
 
 // groupEnd returns when the span ends in which a tick becomes due.
@@ -101,7 +112,10 @@ func (c *Claims) groupAt(end int64, partition uint16) *group {
 	if c.watches(partition) {
 		g.at += keepAfter
 	} else {
-		g.at += askAfter + int64(c.nodes.Draw(0, askSpread)) // the same nodes are first each time: few read all jobs
+		g.at += askAfter
+		if _, stands := c.standIn(&g.Group); !stands {
+			g.at += askFirst + int64(c.nodes.Draw(0, askSpread-askFirst))
+		}
 	}
 	c.groups = append(c.groups, g)
 	return g
@@ -130,7 +144,7 @@ func (c *Claims) takeGroups(now int64) (ask []*Share, keep []series.Group) {
 			ask = append(ask, s)
 			return true
 		}
-		if s.whole && watches && !c.unable() {
+		if s.whole && watches && !c.unable(now) {
 			keep = append(keep, g.Group)
 		}
 		c.deferred.recycle(s)

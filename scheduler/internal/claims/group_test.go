@@ -68,91 +68,126 @@ func TestGroupsOfLargeFleetsAlone(t *testing.T) {
 	}
 }
 
-// A node with a free slot that finds a group decided, but not kept, learns of all runs, at most each ten seconds. Of the nodes without
-// one, which learn of nothing, about an eighth keep the group, others each time.
-func TestGroupThatNoWatcherKept(t *testing.T) {
-	keeps := map[string]int{}
-	const nodes, groups = 400, 20
+// fleetOf returns the claims of each node of a fleet.
+func fleetOf(nodes int) (all []*Claims) {
+	var names []string
 	for i := range nodes {
-		c := New(Config{Slots: 1, Nodes: rendezvous.Of(fmt.Sprintf("node%d", i), nil)})
-		for g := range int64(groups) {
-			now := learnEvery + g*500
-			if !c.unkept(&series.Group{At: now}, now) || c.Effects().Learn != (g == 0) {
-				t.Fatalf("node %d with a free slot does not keep group %d, or learns", i, g)
+		names = append(names, fmt.Sprintf("node%d", i))
+	}
+	for _, name := range names {
+		all = append(all, New(Config{Slots: 1, Groups: true, Nodes: rendezvous.Of(name, names)}))
+	}
+	return all
+}
+
+// Of a group that no watcher has kept, all nodes but four ask later than these, and keep it. The four learn of all runs, once in
+// ten seconds and others each time, as soon as they have a free slot.
+func TestGroupThatNoWatcherKept(t *testing.T) {
+	const nodes, periods = 200, 10
+	stood := map[int]bool{}
+	all := fleetOf(nodes)
+	for period := range int64(periods) {
+		learned := map[int]int{}
+		for end := (period + 10) * learnEvery; end < (period+11)*learnEvery; end += groupSpan {
+			keep := 0
+			for i, c := range all {
+				g := series.Group{At: end, Partition: 0}
+				_, stands := c.standIn(&g)
+				if at := c.groupAt(end, 0).at - end; !c.watches(0) && stands != (at == askAfter) || !stands && at < askAfter+askFirst && !c.watches(0) || at >= askAfter+askSpread {
+					t.Fatalf("node %d, which stands in: %v, asks after %d ms", i, stands, at)
+				}
+				c.groups = nil
+				if c.free = 0; end-(period+10)*learnEvery >= learnEvery/2 {
+					c.free = 1
+				}
+				if c.unkept(&g) {
+					keep++
+				}
+				if c.Effects().Learn {
+					learned[i]++
+					stood[i] = true
+				}
+			}
+			if keep != nodes-watchersMost {
+				t.Errorf("%d of %d nodes keep a group", keep, nodes)
 			}
 		}
-		c.free = 0
-		for g := range int64(groups) {
-			if c.unkept(&series.Group{At: g * 500}, 10*learnEvery) {
-				keeps[fmt.Sprint("node", i)]++
-			}
-			if c.Effects().Learn {
-				t.Fatalf("node %d without a free slot learns of runs", i)
+		for i, n := range learned {
+			if n != 1 || len(learned) != watchersMost {
+				t.Errorf("%d nodes learn in period %d, node %d %d times", len(learned), period, i, n)
 			}
 		}
+		if len(learned) == 0 {
+			t.Errorf("no node learns in period %d", period)
+		}
 	}
-	all := 0
-	for _, n := range keeps {
-		all += n
-	}
-	if want := nodes * groups / keepers; all < want*9/10 || all > want*11/10 || len(keeps) < nodes*8/10 {
-		t.Errorf("%d nodes keep %d groups, want most of %d and about %d", len(keeps), all, nodes, want)
+	if len(stood) < periods*watchersMost*3/4 {
+		t.Errorf("%d nodes stand in for the watchers in %d periods", len(stood), periods)
 	}
 }
 
-// With many jobs, few nodes read them all for one group, and each does for another one.
+// With three times as many jobs, nodes learn of all runs in thrice the time.
 func TestLearnSeldomOfManyJobs(t *testing.T) {
 	learn := 0
-	for i := range 300 {
-		c := New(Config{Slots: 1, Nodes: rendezvous.Of(fmt.Sprintf("node%d", i), nil)})
+	for _, c := range fleetOf(100) {
 		for range 3 * learnMost {
 			c.entries.Add()
 		}
-		if !c.unkept(&series.Group{At: 500}, learnEvery) {
-			t.Fatal("a node with a free slot does not keep a group")
-		}
-		if c.Effects().Learn {
-			learn++
+		for end := int64(30 * learnEvery); end < 33*learnEvery; end += groupSpan {
+			c.unkept(&series.Group{At: end})
+			if c.Effects().Learn {
+				learn++
+			}
 		}
 	}
-	if learn < 70 || learn > 130 {
-		t.Errorf("%d of 300 nodes learn, want about a third", learn)
+	if learn != watchersMost {
+		t.Errorf("%d of 100 nodes learn, want %d", learn, watchersMost)
 	}
 }
 
-// A watcher without a free slot does not keep a group while a run waits to be taken over by it, and does again when another node has
-// taken the run over.
+// A watcher without a free slot does not keep a group while a run that seems dead waits to be taken over by it. It looks at the run,
+// and keeps groups again when the run was seen alive, or another node has taken it over.
 func TestWatcherWithoutASlot(t *testing.T) {
-	c, e := New(Config{Slots: 1, Peek: true, Nodes: rendezvous.Of("a", nil)}), entryOf()
-	keeps := func() bool {
-		c.groups = []*group{{Group: series.Group{At: 500, Count: 1}, at: 1000}}
-		_, keep := c.takeGroups(1000)
-		return len(keep) == 1
-	}
-	c.free = 0
-	if !keeps() {
-		t.Error("a watcher without a free slot does not keep a group")
-	}
-	a := series.Answer{Number: 1000, Fence: 7, State: series.RunOpen, Node: "dead"}
-	c.watch(e, &a, 2000)
-	c.admit(c.retries.take(2000), 2000)
-	if keeps() || !c.probes[run{e, 1000}].look || c.lookAt == 0 {
-		t.Error("while the run of a dead node waits, the watcher keeps a group, or does not look at the run")
-	}
-	waits := c.probes[run{e, 1000}].claim
-	if c.watch(e, &a, 2500); c.probes[run{e, 1000}].claim != waits {
-		t.Error("the run of a dead node loses its place before a free slot")
-	}
-	a.Fence, a.Node, a.Left = 8, "b", 3*time.Second
-	if c.watch(e, &a, 3000); !keeps() {
-		t.Error("a run that another node has taken over waits")
-	}
-	c.admit(c.retries.take(7000), 7000)
-	a.Left = 2 * time.Second
-	if keeps() {
-		t.Error("a run whose lease has ended does not wait")
-	}
-	if c.watch(e, &a, 7100); !keeps() {
-		t.Error("a run that was seen alive waits")
+	for name, lookers := range map[string]bool{"looks at the run of old": true, "does not": false} {
+		t.Run(name, func(t *testing.T) {
+			c, e := New(Config{Slots: 1, Peek: true, Nodes: rendezvous.Of("a", []string{"b", "c", "d", "dead"})}), entryOf()
+			r := run{e, 1000}
+			for c.nodes.Among(2, e.Hash, r.tick, "dead") != lookers {
+				r.tick += 1000
+			}
+			start := r.tick + 1000
+			keeps := func(now int64) bool {
+				c.groups = []*group{{Group: series.Group{At: 500, Count: 1}, at: 1000}}
+				_, keep := c.takeGroups(now)
+				return len(keep) == 1
+			}
+			c.free = 0
+			a := series.Answer{Number: r.tick, Fence: 7, State: series.RunOpen, Node: "dead"}
+			c.watch(e, &a, start)
+			c.admit(c.retries.take(start+1000), start+1000)
+			if !keeps(start + 1000) {
+				t.Error("a watcher does not keep a group before it can have looked at the run")
+			}
+			if keeps(start+2500) || !c.probes[r].look || c.lookAt == 0 {
+				t.Error("while the run of a dead node waits, the watcher keeps a group, or does not look at the run")
+			}
+			waits := c.probes[r].claim
+			c.lookAt = 0 // the look
+			if c.watch(e, &a, start+2500); c.probes[r].claim != waits || c.lookAt == 0 {
+				t.Error("the run of a dead node loses its place before a free slot, or is not looked at again")
+			}
+			a.Fence, a.Node, a.Left = 8, "b", 3*time.Second
+			if c.watch(e, &a, start+3000); !keeps(start + 3000) {
+				t.Error("a run that another node has taken over waits")
+			}
+			c.admit(c.retries.take(start+8000), start+8000)
+			a.Left = 2 * time.Second
+			if keeps(start + 8000) {
+				t.Error("a run whose lease has ended does not wait")
+			}
+			if c.watch(e, &a, start+8100); !keeps(start + 8100) {
+				t.Error("a run that was seen alive waits")
+			}
+		})
 	}
 }

@@ -13,17 +13,38 @@ const (
 	looksMost = 1000                   // looks of one node per second
 )
 
-// looks reports whether this node peeks about once a second at a run that is alive on another node.
-// A drain may give the run back, and no store notifies other nodes of that. Another node may also take over a run for which this
-// node has no free slot. looks also schedules the next look.
+// looks reports whether this node peeks about once a second at a run of another node: one that is alive, because a drain may give it
+// back, and no store notifies other nodes of that; or one that waits for a free slot of this node, because its lease may have been
+// renewed, or another node may have taken it over. looks also schedules the next look.
 func (c *Claims) looks(e *entry, a *series.Answer, now int64) bool {
-	if !c.cfg.Peek || a.Left == 0 && c.free > 0 || c.nodes.Self(a.Node) || !c.watchers(e.Partition).Among(lookers, e.Hash, a.Number, a.Node) {
+	if !c.cfg.Peek || c.nodes.Self(a.Node) || !c.queued(run{e, a.Number}) && (a.Left == 0 || !c.watchers(e.Partition).Among(lookers, e.Hash, a.Number, a.Node)) {
 		return false
 	}
+	c.lookSoon(now)
+	return true
+}
+
+func (c *Claims) lookSoon(now int64) {
 	if c.lookAt == 0 {
 		c.lookAt = onGrid(now+max(lookEvery.Milliseconds(), int64(len(c.probes))*1000/looksMost), probeGrid)
 	}
-	return true
+}
+
+// queued reports whether the probe of a run waits for a free slot. A probe of shards does not count: it takes those that are free,
+// while others are alive.
+func (c *Claims) queued(r run) bool {
+	p := c.probes[r].claim
+	return p != nil && p.state == stateQueued && !r.e.divided()
+}
+
+// lookInstead looks at a run while its probe waits for a free slot.
+func (c *Claims) lookInstead(p *Pending, now int64) {
+	r := run{p.e, p.tick}
+	if probe := c.probes[r]; c.cfg.Peek && probe.claim == p && !p.e.divided() {
+		probe.look = true
+		c.probes[r] = probe
+		c.lookSoon(now)
+	}
 }
 
 // takeLooks returns the looks that are due at now, as shares.

@@ -31,7 +31,7 @@ func (c *Claims) watch(e *entry, a *series.Answer, now int64) {
 		c.cancel(r)
 		return
 	}
-	if p := c.probes[r].claim; a.Left > 0 && p != nil && p.state == stateQueued {
+	if a.Left > 0 && c.queued(r) {
 		c.cancel(r) // the run lives: no slot is needed yet
 	}
 	c.schedule(r, a.Fence, c.probeAt(e, a, now), c.looks(e, a, now))

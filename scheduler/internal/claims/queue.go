@@ -13,11 +13,6 @@ type localQueue struct {
 // count returns the number of waiting claims.
 func (q *localQueue) count() int { return len(q.claims) - q.left }
 
-// has reports whether a claim for this reason waits.
-func (q *localQueue) has(reason purpose) bool {
-	return slices.ContainsFunc(q.claims, func(p *Pending) bool { return p.state == stateQueued && p.purpose == reason })
-}
-
 func (q *localQueue) push(p *Pending) {
 	p.state = stateQueued
 	q.claims = append(q.claims, p)

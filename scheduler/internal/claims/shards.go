@@ -15,6 +15,9 @@ import (
 // node claims the shards for which it is first. While shards are left, each node with a free slot then claims a part of
 // them, after pauses that double. A wrong list of nodes costs a pause, and never runs a shard twice.
 
+// divided reports whether a tick of the job is a sheet of shards, as that of a broadcast is.
+func (e *entry) divided() bool { return e.Rules.Shards > 0 || e.Rules.Policy.Broadcast }
+
 // A layout names a division of a job's ticks.
 type layout struct {
 	e      *entry

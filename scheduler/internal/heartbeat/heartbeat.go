@@ -80,23 +80,23 @@ func New(cfg Config) *Heart {
 }
 
 // Run sends heartbeats until ctx ends, and returns when the store has answered the last one or its time is over. After Drain
-// it leaves the list, and only reads the clock.
+// it leaves the list, and then only reads the clock.
 func (h *Heart) Run(ctx context.Context) {
 	t := time.NewTimer(handshake)
 	defer t.Stop()
-	drains := false
+	drains, left := false, false
 	for first := true; ; first = false {
 		select {
 		case <-t.C:
 		case <-h.cfg.Early:
 		case <-h.drain:
 			drains = true
-			h.Leave(ctx)
 		case <-ctx.Done():
 			return
 		}
 		switch {
 		case drains:
+			left = left || h.left(ctx)
 			h.readClock(ctx)
 		case h.Beat(ctx) && !first: // nodes that start together with this one have nothing to read yet
 			h.cfg.Joined()
@@ -145,7 +145,7 @@ func (h *Heart) Beat(ctx context.Context) (joined bool) {
 	return joined
 }
 
-// readClock reads the clock if the list of nodes cannot be read.
+// readClock reads the clock if the list of nodes cannot be read, or is not needed any more.
 func (h *Heart) readClock(ctx context.Context) {
 	rs, err := wait.CallWithin(ctx, h.cfg.Timeout, func(ctx context.Context) ([]driver.ClockReading, error) {
 		ctx, stop := context.WithTimeout(ctx, h.cfg.Timeout/2) // leaves out servers that do not answer by then
@@ -231,8 +231,20 @@ func (h *Heart) recognise(ctx context.Context, rs []driver.ClockReading) {
 
 // Leave removes the node from the list, so that its share goes to others at once. If the request
 // fails, the entry expires with the time to live of the last heartbeat.
-func (h *Heart) Leave(ctx context.Context) {
-	_, _ = wait.CallWithin(ctx, h.cfg.Timeout, func(ctx context.Context) (any, error) {
+func (h *Heart) Leave(ctx context.Context) { _ = h.leave(ctx) }
+
+func (h *Heart) leave(ctx context.Context) error {
+	_, err := wait.CallWithin(ctx, h.cfg.Timeout, func(ctx context.Context) (any, error) {
 		return nil, h.cfg.Store.Leave(ctx, h.cfg.Node)
 	})
+	return err
+}
+
+// left leaves the list in a drain, and reports whether the store has recorded that. If it has not, Run tries again.
+func (h *Heart) left(ctx context.Context) bool {
+	err := h.leave(ctx)
+	if ctx.Err() == nil {
+		h.cfg.Health.Answered(health.Part{Kind: health.Nodes}, err)
+	}
+	return err == nil
 }

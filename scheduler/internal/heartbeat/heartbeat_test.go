@@ -27,7 +27,7 @@ type server struct {
 	ahead   time.Duration   // offset of this machine's clock
 	jumps   bool            // each reading is a minute ahead of the previous one
 	process []string        // the servers that answer Now; the first answers heartbeats
-	fault   error           // the error of heartbeats
+	fault   error           // the error of heartbeats, and of leaving
 	answer  <-chan struct{} // heartbeats are answered once it is closed; nil: at once
 	reads   int             // readings of the clock without a heartbeat
 }
@@ -73,6 +73,16 @@ func (s *server) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, er
 		a.Readings[i].Process, a.Readings[i].Server, a.Readings[i].Sent = process, "server", sent
 	}
 	return a, err
+}
+
+func (s *server) Leave(ctx context.Context, node string) error {
+	s.mu.Lock()
+	fault := s.fault
+	s.mu.Unlock()
+	if fault != nil {
+		return fault
+	}
+	return s.Store.Leave(ctx, node)
 }
 
 func (s *server) Now(ctx context.Context) (all []driver.ClockReading, err error) {
@@ -145,6 +155,16 @@ func (n *node) Answered(p health.Part, err error) {
 		n.say("no list: %v", err)
 	}
 }
+
+// answers reports good answers too.
+type answers struct{ heartbeat.Health }
+
+func (a answers) Answered(p health.Part, err error) {
+	if a.Health.Answered(p, err); err == nil {
+		a.Health.(*node).say("the list is there")
+	}
+}
+
 func (n *node) ClockStepped(by time.Duration)    { n.say("clock stepped %v", by) }
 func (n *node) ClockOffset(offset time.Duration) { n.say("clock offset %v", offset) }
 func (n *node) ClockUnsteady()                   { n.say("clock unsteady") }
@@ -221,6 +241,26 @@ func TestDrain(t *testing.T) {
 		}
 		if a, err := s.Members(t.Context()); err != nil || len(a.Members) != 1 || a.Members[0].Left != left {
 			t.Errorf("the store has %+v (%v), want one node that left at %d", a.Members, err, left)
+		}
+	})
+}
+
+// A node that drains while the store refuses that it leaves tries again every ten seconds, and reports when the store answers.
+func TestDrainWhileTheListIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		n := newNode(s, "a", func(c *heartbeat.Config) { c.Health = answers{c.Health} })
+		n.start(t)
+		n.said(t, "the list is there", "1 nodes, false")
+		s.set(func(s *server) { s.fault = errors.New("refused") })
+		n.Drain()
+		time.Sleep(11 * time.Second)
+		n.said(t, "no list: refused", "no list: refused")
+		s.set(func(s *server) { s.fault = nil })
+		time.Sleep(time.Minute)
+		n.said(t, "the list is there")
+		if a, err := s.Members(t.Context()); err != nil || len(a.Members) != 1 || a.Members[0].Left == 0 {
+			t.Errorf("the store has %+v (%v), want one node that left", a.Members, err)
 		}
 	})
 }
