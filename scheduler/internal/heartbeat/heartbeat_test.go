@@ -155,16 +155,6 @@ func (n *node) Answered(p health.Part, err error) {
 		n.say("no list: %v", err)
 	}
 }
-
-// answers reports good answers too.
-type answers struct{ heartbeat.Health }
-
-func (a answers) Answered(p health.Part, err error) {
-	if a.Health.Answered(p, err); err == nil {
-		a.Health.(*node).say("the list is there")
-	}
-}
-
 func (n *node) ClockStepped(by time.Duration)    { n.say("clock stepped %v", by) }
 func (n *node) ClockOffset(offset time.Duration) { n.say("clock offset %v", offset) }
 func (n *node) ClockUnsteady()                   { n.say("clock unsteady") }
@@ -220,48 +210,6 @@ func TestNodesLeave(t *testing.T) {
 		a.said(t, "2 nodes, false", "2 nodes, false")
 		time.Sleep(7 * time.Second)
 		a.said(t, "1 nodes, false")
-	})
-}
-
-// A node that drains leaves the list at once. From then on it reads the clock every ten seconds, and sends no heartbeat.
-func TestDrain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		n := newNode(s, "a")
-		n.start(t)
-		time.Sleep(5 * time.Second)
-		n.said(t, "1 nodes, false", "1 nodes, false")
-		n.Drain()
-		left := time.Now().UnixMilli()
-		time.Sleep(59 * time.Second)
-		n.early.Raise()
-		n.said(t)
-		if s.reads != 7 {
-			t.Errorf("the node read the clock %d times in a minute, want 7", s.reads)
-		}
-		if a, err := s.Members(t.Context()); err != nil || len(a.Members) != 1 || a.Members[0].Left != left {
-			t.Errorf("the store has %+v (%v), want one node that left at %d", a.Members, err, left)
-		}
-	})
-}
-
-// A node that drains while the store refuses that it leaves tries again every ten seconds, and reports when the store answers.
-func TestDrainWhileTheListIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		n := newNode(s, "a", func(c *heartbeat.Config) { c.Health = answers{c.Health} })
-		n.start(t)
-		n.said(t, "the list is there", "1 nodes, false")
-		s.set(func(s *server) { s.fault = errors.New("refused") })
-		n.Drain()
-		time.Sleep(11 * time.Second)
-		n.said(t, "no list: refused", "no list: refused")
-		s.set(func(s *server) { s.fault = nil })
-		time.Sleep(time.Minute)
-		n.said(t, "the list is there")
-		if a, err := s.Members(t.Context()); err != nil || len(a.Members) != 1 || a.Members[0].Left == 0 {
-			t.Errorf("the store has %+v (%v), want one node that left", a.Members, err)
-		}
 	})
 }
 
