@@ -322,15 +322,15 @@ func TestWatchersThatStopHandOver(t *testing.T) {
 	})
 }
 
-// lone returns jobs that no turn reads soon: 2,000 that are rare, one that is due each second, and n that run for most of an hour
-// from the first minute on.
+// lone returns 2,000 jobs that are rare, one that is due each second, and n that run for most of an hour from the second 73 on. Of nodes that
+// start together, some have a turn at the second 72, and the next ones at 82.
 func lone(n int) []scheduler.Job {
 	jobs := []scheduler.Job{{Name: "b", Spec: "@every 1s", Func: takes(0)}}
 	for i := range 2000 {
 		jobs = append(jobs, scheduler.Job{Name: fmt.Sprintf("rare%d", i), Spec: "0 0 12 * * *", Func: takes(0)})
 	}
 	for i := range n {
-		jobs = append(jobs, scheduler.Job{Name: fmt.Sprintf("long%d", i), Spec: "0 1 * * * *", Takeover: scheduler.TakeoverRerun, Lease: 3 * time.Second, Func: takes(50 * time.Minute)})
+		jobs = append(jobs, scheduler.Job{Name: fmt.Sprintf("long%d", i), Spec: "13 1 * * * *", Takeover: scheduler.TakeoverRerun, Lease: 3 * time.Second, Func: takes(50 * time.Minute)})
 	}
 	return jobs
 }
@@ -345,8 +345,10 @@ func TestTakeoverWithoutWatchers(t *testing.T) {
 				for i := range 40 {
 					c.startWith(c.jobs[:len(c.jobs)-i%2*without]...)
 				}
-				c.pass(75500 * time.Millisecond)
-				for _, n := range append(c.watchers(func() { c.pass(10 * time.Second) }), c.holder("long0")) {
+				c.pass(30 * time.Second)
+				watchers := c.watchers(func() { c.pass(10 * time.Second) })
+				c.pass(34 * time.Second)
+				for _, n := range append(watchers, c.holder("long0")) {
 					if n.killed.IsZero() {
 						n.kill()
 					}
@@ -376,13 +378,11 @@ func TestTakeoverByAFreeNode(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.pass(35 * time.Second)
-		for attempt := 2; attempt <= 3; attempt++ {
-			c.holder("long0").kill()
-			c.pass(12 * time.Second)
-			if r := c.running("long0"); r == nil || r.Attempt != attempt {
-				t.Fatalf("12s after its node died, %+v runs; want attempt %d", r, attempt)
-			}
+		c.pass(34 * time.Second)
+		c.holder("long0").kill()
+		c.pass(7900 * time.Millisecond) // others stand in for the watchers from the second 80 on, and have a turn at 82
+		if r := c.running("long0"); r == nil || r.Attempt != 2 {
+			t.Errorf("7.9s after its node died, %+v runs; want attempt 2", r)
 		}
 	})
 }
