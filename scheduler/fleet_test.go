@@ -335,31 +335,23 @@ func lone(n int) []scheduler.Job {
 	return jobs
 }
 
-// A node dies with all nodes that watch its run. Others notice that no node watches, and take the run over when its lease has ended,
-// also if half of them do not have its job.
+// A node dies with all nodes that watch its run. Others notice that no node watches, and take the run over when its lease has ended.
 func TestTakeoverWithoutWatchers(t *testing.T) {
-	for name, without := range map[string]int{"all have the job": 0, "half of them have it": 1} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				c := plan(t, lone(1)...)
-				for i := range 40 {
-					c.startWith(c.jobs[:len(c.jobs)-i%2*without]...)
-				}
-				c.pass(30 * time.Second)
-				watchers := c.watchers(func() { c.pass(10 * time.Second) })
-				c.pass(34 * time.Second)
-				for _, n := range append(watchers, c.holder("long0")) {
-					if n.killed.IsZero() {
-						n.kill()
-					}
-				}
-				c.pass(5 * time.Second)
-				if r := c.running("long0"); r == nil || r.Attempt != 2 {
-					t.Errorf("5s after its node died, %+v runs; want attempt 2 within the lease and two seconds", r)
-				}
-			})
-		})
-	}
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 40, lone(1)...)
+		c.pass(30 * time.Second)
+		watchers := c.watchers(func() { c.pass(10 * time.Second) })
+		c.pass(34 * time.Second)
+		for _, n := range append(watchers, c.holder("long0")) {
+			if n.killed.IsZero() {
+				n.kill()
+			}
+		}
+		c.pass(5 * time.Second)
+		if r := c.running("long0"); r == nil || r.Attempt != 2 {
+			t.Errorf("5s after its node died, %+v runs; want attempt 2 within the lease and two seconds", r)
+		}
+	})
 }
 
 // All nodes that watch a run have no free slot when its node dies. A node that has one takes the run over.
