@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/importcommand"
 	"github.com/cronce/cronce/cmd/internal/command"
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/exit"
@@ -57,7 +58,7 @@ func writeNew(name string, data []byte) error {
 }
 
 func configCommand() *cobra.Command {
-	return command.Group("config", "Write a first configuration, and print the schema of configurations", initCommand(), &cobra.Command{
+	return command.Group("config", "Write a configuration, also from a crontab or from CronJobs, or print its schema", initCommand(), importcommand.Command(), &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the configuration, for editors",
 		Long: "Print the JSON Schema (draft 2020-12) of the configuration. An editor with a language server for YAML reads it\n" +

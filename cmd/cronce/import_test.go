@@ -35,7 +35,7 @@ func TestImport(t *testing.T) {
 		{[]string{"crontab", "x", "--zone", "Mars"}, exit.WrongUsage, "--zone"},
 		{[]string{"crontab"}, exit.WrongUsage, "want one file"},
 	} {
-		r := cronce(t, append([]string{"import"}, c.args...)...)
+		r := cronce(t, append([]string{"config", "import"}, c.args...)...)
 		if r.code != c.code || !strings.Contains(r.stderr, c.stderr) {
 			t.Errorf("import %q: %d %s", c.args, r.code, r.stderr)
 		}
@@ -55,7 +55,7 @@ func TestImport(t *testing.T) {
 func TestImportWithoutUsers(t *testing.T) {
 	tab := file(t, "tab", "# m h dom mon dow user\tcommand\n0 3 * * * root true\n")
 	for flag, user := range map[string]bool{"--system=false": false, "--system": true} {
-		r := cronce(t, "import", "crontab", tab, "--zone", "UTC", flag)
+		r := cronce(t, "config", "import", "crontab", tab, "--zone", "UTC", flag)
 		if r.code != exit.Fine || strings.Contains(r.stdout, `shell: "root true"`) == user {
 			t.Errorf("%s: %d %s\n%s", flag, r.code, r.stderr, r.stdout)
 		}
@@ -65,7 +65,7 @@ func TestImportWithoutUsers(t *testing.T) {
 // An import runs nothing of its input.
 func TestImportRunsNothing(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "ran")
-	r := cronce(t, "import", "crontab", file(t, "tab", "SHELL=touch "+mark+"\n* * * * * touch "+mark+"; $(touch "+mark+")\n"), "--zone", "UTC")
+	r := cronce(t, "config", "import", "crontab", file(t, "tab", "SHELL=touch "+mark+"\n* * * * * touch "+mark+"; $(touch "+mark+")\n"), "--zone", "UTC")
 	if _, err := os.Stat(mark); r.code != exit.Fine || err == nil {
 		t.Errorf("%d %s %v", r.code, r.stderr, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/control"
-	"github.com/cronce/cronce/cmd/cronce/internal/importcommand"
 	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
 	"github.com/cronce/cronce/cmd/cronce/internal/lockcommand"
 	"github.com/cronce/cronce/cmd/cronce/internal/node"
@@ -28,8 +27,19 @@ func rootCommand() *cobra.Command {
 	nodes, status := node.Command(), opscommands.StatusCommand()
 	nodes.AddCommand(healthCommand())
 	status.AddCommand(inspect.OverdueCommand())
-	root.AddCommand(demoCommand(), configCommand(), importcommand.Command(), nextCommand(), nodes, lockcommand.Command(), control.MigrateCommand(), inspect.DoctorCommand(),
-		status, opscommands.RunsCommand(), why, inspect.VerifyCommand(), pause, resume, run, cancel, skip, backfill, retire, control.AuditCommand(), opscommands.OpsCommand(),
-		node.WardenCommand())
+	group(root, "Start:", configCommand(), demoCommand(), lockcommand.Command(), nextCommand(), nodes, opscommands.OpsCommand())
+	group(root, "See:", control.AuditCommand(), opscommands.RunsCommand(), status, why)
+	group(root, "Steer:", backfill, cancel, pause, resume, retire, run, skip)
+	group(root, "Check:", inspect.DoctorCommand(), control.MigrateCommand(), inspect.VerifyCommand())
+	root.AddCommand(node.WardenCommand())
 	return root
+}
+
+// group adds commands below a title of the help.
+func group(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+		root.AddCommand(cmd)
+	}
 }

@@ -19,7 +19,6 @@ func Execute(ctx context.Context, newRoot func() *cobra.Command, args []string, 
 	started := false // once the flags and arguments of a command are accepted: an error before that is wrong usage
 	root := newRoot()
 	root.Args, root.RunE = cobra.ArbitraryArgs, UnknownBelow // which names an unknown command
-	root.SuggestionsMinimumDistance = 2
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/strictyaml"
 )
 
 // Group makes a command that only contains other commands. Its example has the first example of
@@ -13,8 +14,7 @@ import (
 func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	parent := &cobra.Command{
 		Use: use, Short: short,
-		RunE:                       UnknownBelow,
-		SuggestionsMinimumDistance: 2,
+		RunE: UnknownBelow,
 	}
 	var examples []string
 	for _, cmd := range commands {
@@ -32,12 +32,27 @@ func UnknownBelow(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
+	return NoneBelow(cmd, args)
+}
+
+// NoneBelow accepts no arguments, for a command that contains others: an argument is the name of
+// none of them.
+func NoneBelow(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
 	err := exit.Usagef("unknown command %q", args[0])
 	if cmd.HasParent() {
 		err = exit.Usagef("%s: %w", cmd.CommandPath(), err)
 	}
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		err = exit.Usagef("%w, did you mean %q?", err, near[0])
+	var names []string
+	for _, below := range cmd.Commands() {
+		if below.IsAvailableCommand() {
+			names = append(names, below.Name())
+		}
+	}
+	if near := strictyaml.Nearest(args[0], names); near != "" {
+		err = exit.Usagef("%w, did you mean %q?", err, near)
 	}
 	return err
 }

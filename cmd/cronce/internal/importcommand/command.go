@@ -31,8 +31,8 @@ func crontabCommand() *cobra.Command {
 		Short: "Write a configuration from a crontab",
 		Long: "Write a configuration from a crontab: a job of kind exec for each of its lines.\n\n" +
 			"A line that was in the crontabs of several machines then runs on only one node." + ending,
-		Example: "  crontab -l | cronce import crontab - > jobs.yaml\n" +
-			"  cronce import crontab /etc/crontab --zone Europe/Berlin > jobs.yaml",
+		Example: "  crontab -l | cronce config import crontab - > jobs.yaml\n" +
+			"  cronce config import crontab /etc/crontab --zone Europe/Berlin > jobs.yaml",
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.systemGiven = cmd.Flags().Changed("system")
@@ -55,8 +55,8 @@ func k8sCommand() *cobra.Command {
 		Long: "Write a configuration from CronJobs of Kubernetes, as YAML or JSON, one or many, or a List of them.\n\n" +
 			"A job runs kubectl, which creates a Job from the CronJob. With --image-is-here it runs the command of the container\n" +
 			"instead, for nodes that run in that image." + ending,
-		Example: "  kubectl get cronjobs -o yaml | cronce import k8s - > jobs.yaml\n" +
-			"  cronce import k8s cleanup.yaml --image-is-here > jobs.yaml",
+		Example: "  kubectl get cronjobs -o yaml | cronce config import k8s - > jobs.yaml\n" +
+			"  cronce config import k8s cleanup.yaml --image-is-here > jobs.yaml",
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return run(cmd, args[0], o.zone, func(name string, data []byte) (*result, error) { return readK8s(name, data, o) })
@@ -77,22 +77,22 @@ func oneFile(cmd *cobra.Command, args []string) error {
 // run reads a file, prints the configuration, and returns an error if some of the input was not imported.
 func run(cmd *cobra.Command, name, zone string, read func(name string, data []byte) (*result, error)) error {
 	if _, err := config.ParseZone(zone); err != nil {
-		return exit.Usagef("import: --zone %w", err)
+		return exit.Usagef("config import: --zone %w", err)
 	}
 	name, data, err := input(cmd.InOrStdin(), name)
 	if err != nil {
-		return exit.Usagef("import: %s: %w", name, err)
+		return exit.Usagef("config import: %s: %w", name, err)
 	}
 	r, err := read(name, data)
 	if err != nil {
-		return exit.Usagef("import: %w", err)
+		return exit.Usagef("config import: %w", err)
 	}
 	if len(r.jobs) == 0 {
-		return exit.Usagef("import: %s has no jobs, must have at least one", name)
+		return exit.Usagef("config import: %s has no jobs, must have at least one", name)
 	}
 	text, err := r.configuration()
 	if err != nil {
-		return exit.Usagef("import: the result is no configuration: %w", err)
+		return exit.Usagef("config import: the result is no configuration: %w", err)
 	}
 	if _, err := cmd.OutOrStdout().Write(text); err != nil {
 		return err

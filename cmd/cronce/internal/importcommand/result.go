@@ -152,7 +152,7 @@ func (r *result) render() []byte {
 	comment := func(indent, format string, args ...any) {
 		fmt.Fprintf(&b, "%s# %s\n", indent, terminal.Printable(fmt.Sprintf(format, args...)))
 	}
-	comment("", "From %s, by cronce import. Check it with: cronce node --config FILE --check", r.source)
+	comment("", "From %s, by cronce config import. Check it with: cronce node --config FILE --check", r.source)
 	for _, remark := range r.remarks {
 		comment("", "note: %s", remark)
 	}

@@ -46,7 +46,7 @@ func Command() *cobra.Command {
 			"$" + config.PasswordEnv + ", or from the variables and files that the file names; --check\n" +
 			"reads neither secrets nor certificates, so it does not check them.",
 		Example: "  cronce node --config config.yaml\n  cronce node --config config.yaml --check",
-		Args:    cobra.NoArgs,
+		Args:    command.NoneBelow,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	command.ConfigFlags(cmd, config.NodeOverrides)

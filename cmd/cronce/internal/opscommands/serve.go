@@ -46,7 +46,7 @@ func OpsCommand() *cobra.Command {
 			"see cronce ops token new. With --dev it needs no configuration: it listens on this machine alone, and prints an address\n" +
 			"that begins one session, once.",
 		Example: "  cronce ops --dev\n  cronce ops --config config.yaml",
-		Args:    cobra.NoArgs,
+		Args:    command.NoneBelow,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !dev && cmd.Flags().Changed("listen") {
 				return exit.Usagef("ops: --listen is for --dev; otherwise ops.address in the file says where it listens")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronce/cronce/cmd/internal/clients"
+	"github.com/cronce/cronce/cmd/internal/command"
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/ops"
 )
@@ -26,7 +27,7 @@ func StatusCommand() *cobra.Command {
 			"Exit code 1: there is a problem; 3: that is not known, because the user may not read a job; 4: it is not known, because the\n" +
 			"store does not answer, a part of it cannot be read, or no job is on record. A paused job is named, and is no problem.",
 		Example: "  cronce status\n  cronce status --watch\n  cronce status -o json",
-		Args:    cobra.NoArgs,
+		Args:    command.NoneBelow,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd, func(ctx context.Context, s *clients.Store, now *ops.Snapshot) (listing, error) {
 				return statusListing(ctx, s, now, each), nil
