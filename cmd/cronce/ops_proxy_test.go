@@ -17,7 +17,7 @@ import (
 )
 
 // signIn is a proxy that knows alice by her password. It adds its token and her address to each request, as
-// docs/operating.md wants it: it replaces these headers of the client, and keeps the host.
+// docs/plane.md wants it: it replaces these headers of the client, and keeps the host.
 func signIn(t *testing.T, plane, token string) string {
 	t.Helper()
 	target, err := url.Parse(plane)

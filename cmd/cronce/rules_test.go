@@ -124,26 +124,28 @@ func TestRulesFire(t *testing.T) {
 	}
 }
 
-// The page for operators lists the metrics that a node and a plane have, and no other.
+// The pages for operators list the metrics that a node and a plane have, and no other.
 func TestDocumentedMetrics(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/operating.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var documented []string
-	for _, m := range regexp.MustCompile("`(cronce_[a-z_]+)").FindAllStringSubmatch(string(page), -1) {
-		documented = append(documented, m[1])
+	for _, name := range []string{"operating", "plane"} {
+		page, err := os.ReadFile("../../docs/" + name + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("`(cronce_[a-z_]+)").FindAllStringSubmatch(string(page), -1) {
+			documented = append(documented, m[1])
+		}
 	}
 	measured := append(ruleFiles(t)["node"], ruleFiles(t)["ops"]...)
 	for _, name := range measured {
 		if !slices.Contains(documented, name) {
-			t.Errorf("docs/operating.md lacks %s", name)
+			t.Errorf("docs/operating.md and docs/plane.md lack %s", name)
 		}
 	}
 	for _, name := range documented {
 		if !slices.Contains(measured, name) {
-			t.Errorf("docs/operating.md has %s, which is not measured", name)
+			t.Errorf("docs/operating.md or docs/plane.md has %s, which is not measured", name)
 		}
 	}
 }
