@@ -33,6 +33,18 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// A session may last from half a second to an hour, both included.
+func TestSessionBounds(t *testing.T) {
+	for session, good := range map[time.Duration]bool{
+		500*time.Millisecond - 1: false, 500 * time.Millisecond: true, time.Hour: true, time.Hour + 1: false,
+	} {
+		_, err := zklock.New([]string{"localhost:2181"}, zklock.Options{Session: session})
+		if bad, is := errors.AsType[*driver.ArgumentError](err); is == good || is && bad.Argument != "Options.Session" || !is && err != nil {
+			t.Errorf("a session of %v: %v, want it accepted: %v", session, err, good)
+		}
+	}
+}
+
 // The list pauses only after all servers have failed since the last connection.
 func TestRing(t *testing.T) {
 	r := zklock.NewRing()

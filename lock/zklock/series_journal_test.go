@@ -38,6 +38,37 @@ func TestJournalOfALongStep(t *testing.T) {
 	withoutGap(t, slices.Concat(j.Exceptions, j.Lines))
 }
 
+// Each run has one line, with its end, also if the lines before it have just become a chunk and its line
+// is alone in the node of the series.
+func TestEndAfterAChunkHasNoLineOfItsOwn(t *testing.T) {
+	t.Parallel()
+	d := newDriver(t, zkserver.Shared(t), zklock.Options{Namespace: fresh()})
+	due := open(t, d, "job")
+	const runs = 40
+	waitOn(t, d, runs*time.Millisecond)
+	for i := range int64(runs) {
+		c := claimOf("job", "n/"+strconv.FormatInt(i, 10), due+i)
+		a := d.Claim(t.Context(), []series.Claim{c})[0]
+		if a.Kind != series.KindGranted {
+			t.Fatalf("claim %d: %+v", i, a)
+		}
+		e := series.EndRequest{RunRef: series.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence}, Outcome: series.OutcomeOK, OK: true}
+		if ended := d.ReleaseRuns(t.Context(), []series.EndRequest{e})[0]; !ended.Ended {
+			t.Fatalf("end %d: %+v", i, ended)
+		}
+	}
+	j, err := d.Journal(t.Context(), "job", 0)
+	must(t, err)
+	for _, l := range j.Lines[1:] { // behind the opening
+		if l.Verdict != series.VerdictRan || l.Outcome != series.OutcomeOK || l.Ended == 0 {
+			t.Errorf("a line is %+v, want a run with its end", l)
+		}
+	}
+	if len(j.Lines) != 1+runs {
+		t.Errorf("%d lines are kept, want %d", len(j.Lines), 1+runs)
+	}
+}
+
 // A batch has so many long lines for one series that a server would refuse them in one write. They are
 // written in several.
 func TestLinesOfManyWrites(t *testing.T) {

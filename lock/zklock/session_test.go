@@ -252,6 +252,24 @@ func TestClose(t *testing.T) {
 	queuedBehind(t, other, "k", 0)
 }
 
+// A Driver that is closed before its first request opens no session for a later one: nothing would end
+// that session.
+func TestClosedDriverOpensNoSession(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	var dials atomic.Int64
+	d := newDriver(t, "127.0.0.1:1", zklock.Options{Dial: func(string, string, time.Duration) (net.Conn, error) {
+		dials.Add(1)
+		stop()
+		return nil, net.ErrClosed
+	}})
+	must(t, d.Close())
+	_, err := d.Acquire(ctx, driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute})
+	if err == nil || d.Explain(err) != "the driver is closed" || dials.Load() != 0 {
+		t.Errorf("the request of a closed driver dialled %d times: %v", dials.Load(), err)
+	}
+}
+
 // Without a server each request ends with its context, and is doubt.
 func TestNoServer(t *testing.T) {
 	t.Parallel()
