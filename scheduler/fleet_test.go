@@ -335,23 +335,33 @@ func lone(n int) []scheduler.Job {
 	return jobs
 }
 
-// A node dies with all nodes that watch its run. Others notice that no node watches, and take the run over when its lease has ended.
+// A node dies with all nodes that watch its run. Others notice that no node watches, and take the run over when its lease has ended: also
+// if in each second many ticks are due, some of them on dead nodes.
 func TestTakeoverWithoutWatchers(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := cluster(t, 40, lone(1)...)
-		c.pass(30 * time.Second)
-		watchers := c.watchers(func() { c.pass(10 * time.Second) })
-		c.pass(34 * time.Second)
-		for _, n := range append(watchers, c.holder("long0")) {
-			if n.killed.IsZero() {
-				n.kill()
-			}
-		}
-		c.pass(5 * time.Second)
-		if r := c.running("long0"); r == nil || r.Attempt != 2 {
-			t.Errorf("5s after its node died, %+v runs; want attempt 2 within the lease and two seconds", r)
-		}
-	})
+	for _, more := range []int{0, 23} {
+		t.Run(fmt.Sprintf("%d jobs more", more), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				jobs := lone(1)
+				for i := range more {
+					jobs = append(jobs, scheduler.Job{Name: fmt.Sprintf("more%d", i), Spec: "@every 1s", Func: takes(0)})
+				}
+				c := cluster(t, 40, jobs...)
+				c.slack = 5 * time.Second
+				c.pass(30 * time.Second)
+				watchers := c.watchers(func() { c.pass(10 * time.Second) })
+				c.pass(34 * time.Second)
+				for _, n := range append(watchers, c.holder("long0")) {
+					if n.killed.IsZero() {
+						n.kill()
+					}
+				}
+				c.pass(5 * time.Second)
+				if r := c.running("long0"); r == nil || r.Attempt != 2 {
+					t.Errorf("5s after its node died, %+v runs; want attempt 2 within the lease and two seconds", r)
+				}
+			})
+		})
+	}
 }
 
 // All nodes that watch a run have no free slot when its node dies. A node that has one takes the run over.

@@ -145,5 +145,5 @@ func (c *Claims) Peeked(s *Share, answers []*series.Answer, now int64) (keep boo
 		}
 	}
 	c.deferred.recycle(s)
-	return decided && c.unkept(&s.Group)
+	return s.Group.Count > 0 && c.unkept(&s.Group) && decided
 }

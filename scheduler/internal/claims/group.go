@@ -62,8 +62,9 @@ func (c *Claims) group(t *dueTick) {
 	g.ticks = append(g.ticks, *t)
 }
 
-// In place of the watchers a few nodes, others each time, take over runs. They ask first. If they find a group decided that no
-// watcher has kept, they learn of all runs: the watchers are dead or slow, or have no free slot for a run that they must take over.
+// In place of the watchers a few nodes, others each time, take over runs. They ask first. If no watcher has kept the group,
+// they learn of all runs: the watchers are dead or slow, or have no free slot for a run that they must take over. Nothing else
+// may be asked of the group: with many ticks, one of them is often undecided, as that of a node that died too.
 // However large the fleet is and however slow the store, few nodes read all jobs.
 
 // standIn returns the period of a group, and whether this node stands in for the watchers in it. The more jobs there are, the longer
@@ -73,7 +74,7 @@ func (c *Claims) standIn(g *series.Group) (period int64, stands bool) {
 	return period, c.nodes.Among(watchersMost, 0, period, "")
 }
 
-// unkept is called for a group that this node has found decided, and that no watcher has kept. It reports whether this node keeps it.
+// unkept is called for a group that no watcher has kept. It reports whether this node keeps it once it is decided.
 // Those that stand in do not, so that each of them learns of all runs once in a period.
 func (c *Claims) unkept(g *series.Group) (keep bool) {
 	period, stands := c.standIn(g)

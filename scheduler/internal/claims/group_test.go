@@ -191,3 +191,19 @@ func TestWatcherWithoutASlot(t *testing.T) {
 		})
 	}
 }
+
+// A node that stands in for the watchers learns of all runs also if a tick of the group is not decided.
+func TestUndecidedGroupThatNoWatcherKept(t *testing.T) {
+	learned := 0
+	for _, c := range fleetOf(40) {
+		if c.free = 1; c.Peeked(&Share{Group: series.Group{At: learnEvery, Count: 2}}, nil, learnEvery) {
+			t.Error("a group is kept with an undecided tick")
+		}
+		if c.Effects().Learn {
+			learned++
+		}
+	}
+	if learned != watchersMost {
+		t.Errorf("%d nodes learn", learned)
+	}
+}
