@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -145,6 +146,21 @@ func (f *NodeList) latest() (latest *series.Member) {
 	return latest
 }
 
+// drains returns a node that left the list, with an alive run of the job; nil: there is none.
+func (f *NodeList) drains(s *series.Series) *series.Member {
+	for i := range f.Members {
+		m := &f.Members[i]
+		alive := func(owner string, state series.RunState, until int64) bool {
+			return m.Left != 0 && state == series.RunOpen && until > s.Now && driver.NodeOf(owner) == m.Node
+		}
+		if slices.ContainsFunc(s.Runs, func(r series.Run) bool { return r.Shards == 0 && alive(r.Owner, r.State, r.Until) }) ||
+			slices.ContainsFunc(s.Sheet.Shards, func(h series.Shard) bool { return alive(h.Owner, h.State, h.Until) }) {
+			return m
+		}
+	}
+	return nil
+}
+
 // removed is the advice for a job that may not be in any configuration any more.
 const removed = "if it was removed, retire it: cronce retire"
 
@@ -154,7 +170,7 @@ func (f *NodeList) cause(r *verify.Report, s *series.Series) string {
 	if r.SeenOn != "" {
 		seen = fmt.Sprintf("%s was the last to be seen with this job, at %s", r.SeenOn, r.Seen.Format(time.RFC3339))
 	}
-	switch gone, latest := f.Gone(), f.latest(); {
+	switch gone, latest, drains := f.Gone(), f.latest(), f.drains(s); {
 	case s.Mark > s.Now+series.Tolerance:
 		return fmt.Sprintf("the job is decided until %s: see cronce doctor", stamp(s.Mark))
 	case f.err != nil && seen != "":
@@ -174,6 +190,8 @@ func (f *NodeList) cause(r *verify.Report, s *series.Series) string {
 			r.SeenOn, r.Seen.Format(time.RFC3339), f.Seen(r.SeenOn).Format(time.RFC3339), HadUntil(r.Seen.UnixMilli()).Format(time.RFC3339))
 	case f.misses(latest.Node): // the list of live nodes names them for some seconds after all were killed
 		return "all nodes miss their beats: " + Departure(latest)
+	case drains != nil:
+		return fmt.Sprintf("no live node has this job: %s, and its run goes on", Departure(drains))
 	case seen == "":
 		return fmt.Sprintf("no node has this job: %d nodes live, and none was seen with it; %s", len(f.alive), removed)
 	}

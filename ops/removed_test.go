@@ -48,3 +48,34 @@ func TestJustRemoved(t *testing.T) {
 		}
 	}
 }
+
+// The only node with a job drains for long, with an alive run of it or with a shard. The job was not removed: its ticks are overdue, and
+// the cause names the node.
+func TestDrainIsNoRemoval(t *testing.T) {
+	t.Parallel()
+	opened := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).UnixMilli()
+	left := opened + time.Hour.Milliseconds()
+	journal := series.Journal{Key: "a", Revisions: []series.RevisionUse{
+		{Revision: "r", Spec: "* * * * *", Zone: "UTC", Node: "old", First: opened, Since: opened, Last: left - 60_000}},
+		Lines: []series.Line{{Verdict: series.VerdictRan, At: left, From: left - 60_000, To: left, Node: "old", Fence: 7, Attempt: 1, Revision: "r"}}}
+	for _, ago := range []time.Duration{90 * time.Second, 20 * time.Minute} {
+		now := left + ago.Milliseconds()
+		run := series.Run{Number: left, State: series.RunOpen, Owner: "old/0123456789abcdef", Fence: 7, Attempt: 1, Until: now + 10_000}
+		whole := series.Series{Key: "a", Now: now, Mark: left, Last: left, Runs: []series.Run{run}}
+		divided := whole
+		divided.Sheet.Shards = []series.Shard{{State: series.RunOpen, Owner: run.Owner, Fence: 7, Attempt: 1, Until: run.Until}}
+		divided.Runs = []series.Run{{Number: left, State: series.RunOpen, Owner: "other/0123456789abcdef", Shards: 1, Fence: 7, Attempt: 1, Until: now + time.Hour.Milliseconds()}}
+		for _, s := range []series.Series{whole, divided} {
+			nodes := NewNodeList(series.MemberList{Now: now, Members: []series.Member{{Node: "old", Left: left + 1000}, {Node: "new", Until: now + 20_000}}}, nil)
+			r, late := Judge(journal, &s, verify.Options{}, nodes)
+			a := Why(why.Question{Tick: time.UnixMilli(left).Add(time.Minute), Journal: journal, State: s}, nodes)
+			if strings.Contains(a.Sentence, "removed") || strings.Contains(a.Sentence, "retires") {
+				t.Errorf("%v into the drain: %s", ago, a.Sentence)
+			}
+			const cause = "no live node has this job: old left at 2027-01-15T09:00:01Z, to drain, and its run goes on"
+			if ago > 5*time.Minute && (r.Overdue == 0 || len(late) == 0 || late[0].Cause != cause) {
+				t.Errorf("%v into the drain, with an alive run: %d overdue, %+v", ago, r.Overdue, late)
+			}
+		}
+	}
+}

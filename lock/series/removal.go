@@ -15,8 +15,8 @@ const SightedWithin = 15 * time.Minute
 // when. Each node that opened it last has left the list since, or is alive and has neither opened
 // it nor decided a number within [SightedWithin]. A node that fell silent may have died, and
 // removed nothing. Removed returns false while no node is alive, if a number was decided later, or
-// if a run or a shard is open whose node has not left. A node leaves when its drain begins, so its runs may be alive: a store
-// does not retire a series with an alive run. A free shard has no node.
+// if a run or a shard is open whose node has not left, or whose lease has not ended: a node leaves when its drain begins,
+// and its runs go on. A free shard has no node.
 //
 // The series must have been read after the list; uses are the uses in its journal.
 func (l *MemberList) Removed(s *Series, uses []RevisionUse) (at int64, removed bool) {
@@ -43,12 +43,12 @@ func (l *MemberList) Removed(s *Series, uses []RevisionUse) (at int64, removed b
 	for i := range s.Runs {
 		switch r := &s.Runs[i]; {
 		case r.Shards > 0: // the node that opened it need not have a shard of it
-		case r.State == RunOpen && !l.left(r.Owner):
+		case r.State == RunOpen && (!l.left(r.Owner) || r.Until > s.Now):
 			return 0, false
 		}
 	}
 	for i := range s.Sheet.Shards {
-		if h := &s.Sheet.Shards[i]; h.State == RunOpen && !l.left(h.Owner) {
+		if h := &s.Sheet.Shards[i]; h.State == RunOpen && (!l.left(h.Owner) || h.Until > s.Now) {
 			return 0, false
 		}
 	}

@@ -26,6 +26,8 @@ func TestRemoved(t *testing.T) {
 		s.Runs[0].Shards, s.Sheet.Shards = len(shards), shards
 		return s
 	}
+	draining, drainingShard := open("gone"), divided("dead", series.Shard{State: series.RunOpen, Owner: "gone/1", Fence: 7, Until: now + 1})
+	draining.Runs[0].Until, draining.Now, drainingShard.Now = now+1, now, now
 	part := func(state series.RunState, node string) series.Shard {
 		return series.Shard{State: state, Owner: node + "/1", Fence: 7}
 	}
@@ -48,6 +50,8 @@ func TestRemoved(t *testing.T) {
 		"decided since":                      {&list, series.Series{Mark: now - 9}, []series.RevisionUse{use("left", 50)}, 0},
 		"a run of a dead node":               {&list, open("dead"), []series.RevisionUse{use("left", 50)}, 0},
 		"a run of one that left":             {&list, open("gone"), []series.RevisionUse{use("left", 50)}, now - 10},
+		"a run of one that drains":           {&list, draining, []series.RevisionUse{use("left", 50)}, 0},
+		"a shard of one that drains":         {&list, drainingShard, []series.RevisionUse{use("left", 50)}, 0},
 		"free shards, opened by a live node": {&list, divided("alive", part(series.RunDone, "alive"), series.Shard{}), []series.RevisionUse{use("alive", within)}, now - within},
 		"free shards, opened by a dead node": {&list, divided("dead", part(series.RunDone, "dead"), series.Shard{}), []series.RevisionUse{use("left", 50)}, now - 10},
 		"a shard of a live node":             {&list, divided("left", part(series.RunOpen, "alive"), series.Shard{}), []series.RevisionUse{use("left", 50)}, 0},
