@@ -165,7 +165,7 @@ func (c *calm) ticks(j *scheduler.Job, from time.Time) (ticks []int64) {
 	state, behind := c.states[j.Name], time.Duration(c.clock.Load())
 	for t := schedule.NextMilli(max(state.Mark, state.Skip, from.Add(behind).UnixMilli())); ; t = schedule.NextMilli(t) {
 		ticks = append(ticks, t)
-		if c.due(j, t).After(c.from.Add(settled - 2*late)) {
+		if t == 0 || c.due(j, t).After(c.from.Add(settled-2*late)) {
 			return ticks
 		}
 	}

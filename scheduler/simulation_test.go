@@ -69,6 +69,9 @@ func newSimulation(t testing.TB, seed uint64, open func(*world) store) *simulati
 	for _, name := range []string{"parts", "everywhere"} {
 		s.jobs = append(s.jobs, s.divided(name))
 	}
+	if s.strange != storeForgot { // which can run it again: its tick may have been seen by no node that is left
+		s.jobs = append(s.jobs, s.once())
+	}
 	for i := range s.jobs {
 		if soaks() {
 			s.refine(&s.jobs[i], throw(seed, uint64(4_000_000+i)))
@@ -98,6 +101,13 @@ func (s *simulation) divided(name string) scheduler.Job {
 	return j
 }
 
+// once draws a job of one tick.
+func (s *simulation) once() scheduler.Job {
+	j := s.job(0)
+	j.Name, j.Spec = "once", "@at "+time.Now().UTC().Add(time.Second+s.long(5*time.Minute)).Format(time.RFC3339)
+	return j
+}
+
 // act is a fault, a deploy, or a change by an operator.
 func (s *simulation) act() {
 	switch s.n(6) {
@@ -115,6 +125,9 @@ func (s *simulation) act() {
 	}
 	for _, j := range s.jobs {
 		s.judge(j.Name)
+	}
+	if _, err := s.store.Members(context.Background()); err != nil { // which both stores are asked for
+		s.t.Fatal(err)
 	}
 }
 
@@ -138,8 +151,29 @@ func (s *simulation) play(d time.Duration) {
 			s.t.Errorf("%s is not ready after five minutes of calm: %v", n.ID(), err)
 		}
 	}
+	s.listed()
 	for _, j := range s.jobs {
 		s.compare(j.Name)
+	}
+}
+
+// listed wants the list of nodes to have those that live, and no other of them to be alive.
+func (s *simulation) listed() {
+	list, err := s.store.Members(context.Background())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var listed, alive []string
+	for _, m := range list.Members {
+		if m.Alive(list.Now) {
+			listed = append(listed, m.Node)
+		}
+	}
+	for _, n := range s.alive() {
+		alive = append(alive, n.ID())
+	}
+	if slices.Sort(alive); !slices.Equal(listed, alive) {
+		s.t.Errorf("the list of nodes has %q after five minutes of calm, and %q live", listed, alive)
 	}
 }
 
@@ -181,6 +215,7 @@ func (s *simulation) change() {
 		s.release = append(s.release, job)
 	case s.n(3) == 0 && len(s.release) > 2:
 		s.release = slices.Delete(slices.Clone(s.release), i, i+1)
+	case job.Name == "once":
 	case s.release[i].Spec != job.Spec:
 		s.release = slices.Clone(s.release)
 		s.release[i].Spec = job.Spec
@@ -335,6 +370,7 @@ func (s *simulation) compare(key string) {
 		}
 	}
 	s.meets(key, q.Journal.Lines)
+	s.settled(key, judge)
 	ran := map[int64]bool{}
 	for _, r := range s.ran(key) {
 		ran[r.number()] = true
@@ -354,6 +390,19 @@ func (s *simulation) compare(key string) {
 	}
 }
 
+// settled wants the only tick of a job that has one to be decided.
+func (s *simulation) settled(key string, judge *verify.Judge) {
+	if key != "once" {
+		return
+	}
+	_, schedule := s.specOf(s.alive()[0], key, time.Now())
+	tick := time.UnixMilli(schedule.NextMilli(0))
+	switch state, _ := judge.Tick(tick); state {
+	case verify.TickUndecided, verify.TickOverdue, verify.TickFuture, verify.NotATick, verify.TickNotKnown:
+		s.t.Errorf("once, due at %v, is %s", tick.UTC(), state)
+	}
+}
+
 // meets checks invariant I6: no tick was missed while a node could reach the store from a minute before it to a minute after it.
 // It leaves out the jobs and stores that do not promise this, and the ticks of jobs whose nodes did not agree on the spec.
 func (s *simulation) meets(key string, lines []series.Line) {
@@ -370,7 +419,7 @@ func (s *simulation) meets(key string, lines []series.Line) {
 		from, to := p.from.Add(time.Minute).UnixMilli(), p.to.Add(-time.Minute).UnixMilli()
 		for i := range lines {
 			l := &lines[i]
-			for t := schedule.NextMilli(max(l.From, from)); t <= min(l.To, to); t = schedule.NextMilli(t) {
+			for t := schedule.NextMilli(max(l.From, from)); t > 0 && t <= min(l.To, to); t = schedule.NextMilli(t) {
 				v, reason := l.Between, l.Reason
 				if t == l.To {
 					v = l.Verdict

@@ -160,6 +160,50 @@ func (s *twin) sameLines(key string, redis, memory []series.Line) {
 	}
 }
 
+func (s *twin) Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error) {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	rs, err := s.redisStore.Audit(ctx, key, n)
+	if other, fault := s.memory.Audit(ctx, key, n); err == nil && fault == nil {
+		s.same("the audit of", key, rs, other)
+	}
+	return rs, err
+}
+
+func (s *twin) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
+	ctx = context.WithoutCancel(ctx)
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	a, err := s.redisStore.Beat(ctx, b)
+	if err != nil {
+		return a, err // Redis refused it, and did nothing
+	}
+	if other, fault := s.memory.Beat(ctx, b); fault == nil {
+		s.same("beat", b, a.Nodes, other.Nodes)
+	}
+	return a, nil
+}
+
+func (s *twin) Leave(ctx context.Context, node string) error {
+	ctx = context.WithoutCancel(ctx)
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	if err := s.redisStore.Leave(ctx, node); err != nil {
+		return err
+	}
+	return s.memory.Leave(ctx, node)
+}
+
+func (s *twin) Members(ctx context.Context) (series.MemberList, error) {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	l, err := s.redisStore.Members(ctx)
+	if other, fault := s.memory.Members(ctx); err == nil && fault == nil {
+		s.same("the list of", "nodes", l, other)
+	}
+	return l, err
+}
+
 // Forget makes both lose all data.
 func (s *twin) Forget() {
 	s.turn <- struct{}{}

@@ -52,7 +52,7 @@ type MemberList struct {
 type Member struct {
 	Node  string
 	Until int64  // it is, or was, alive until then unless it beats again: Unix ms on the store's clock; 0 once it left
-	Left  int64  // when it left, Unix ms; 0: it did not
+	Left  int64  // when it left last, Unix ms; 0: it did not
 	Ahead *int64 // how many ms its clock was ahead of the store's at its last beat, negative if behind; nil: not known
 }
 

@@ -80,11 +80,11 @@ func New(cfg Config) *Heart {
 }
 
 // Run sends heartbeats until ctx ends, and returns when the store has answered the last one or its time is over. After Drain
-// it leaves the list, and then only reads the clock.
+// it leaves the list in place of each heartbeat, and reads the clock.
 func (h *Heart) Run(ctx context.Context) {
 	t := time.NewTimer(handshake)
 	defer t.Stop()
-	drains, left := false, false
+	drains := false
 	for first := true; ; first = false {
 		select {
 		case <-t.C:
@@ -96,7 +96,7 @@ func (h *Heart) Run(ctx context.Context) {
 		}
 		switch {
 		case drains:
-			left = left || h.left(ctx)
+			h.withdraw(ctx)
 			h.readClock(ctx)
 		case h.Beat(ctx) && !first: // nodes that start together with this one have nothing to read yet
 			h.cfg.Joined()
@@ -240,11 +240,11 @@ func (h *Heart) leave(ctx context.Context) error {
 	return err
 }
 
-// left leaves the list in a drain, and reports whether the store has recorded that. If it has not, Run tries again.
-func (h *Heart) left(ctx context.Context) bool {
+// withdraw leaves the list in a drain. Once is not enough: a heartbeat that was given up may reach the store later, and a
+// failover may lose that the node left.
+func (h *Heart) withdraw(ctx context.Context) {
 	err := h.leave(ctx)
 	if ctx.Err() == nil {
 		h.cfg.Health.Answered(health.Part{Kind: health.Nodes}, err)
 	}
-	return err == nil
 }
