@@ -215,13 +215,15 @@ func known(d Dispatcher) (all []*job.Job) {
 	return all
 }
 
-// read reads the state of jobs, separately for each partition.
+// read reads the state of jobs, separately for each partition. It leaves a partition that does not answer: openings wait for it.
 func (r *Reconciler) read(ctx context.Context, jobs []*job.Job) {
 	var wg sync.WaitGroup
 	for _, partition := range job.ByPartition(r.cfg.Partitions, jobs, partitionOf) {
 		wg.Go(func() {
 			for batch := range slices.Chunk(partition, batchMax) {
-				r.request(ctx, batch, settling)
+				if !r.request(ctx, batch, settling) {
+					return
+				}
 			}
 		})
 	}
