@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
@@ -80,7 +81,7 @@ var guestNodes = []string{"a", "b", "c"}
 var moves = []func(*guest){
 	(*guest).claim, (*guest).claim, (*guest).claim, (*guest).claim, (*guest).claim, (*guest).repeat, (*guest).takeOver, (*guest).takeOver, (*guest).takeOver,
 	(*guest).renew, (*guest).renew, (*guest).end, (*guest).end, (*guest).end, (*guest).operate, (*guest).operate, (*guest).operate, (*guest).operateAgain,
-	(*guest).enter, (*guest).peek,
+	(*guest).enter, (*guest).peek, (*guest).keep,
 }
 
 // act makes a request when it is time. The first one is the opening, also after the store forgot.
@@ -262,6 +263,20 @@ func (g *guest) enter() {
 		o.Begin = g.ms() + int64(g.n(5)-3)*g.period
 	}
 	g.store.Open(context.Background(), []series.OpenRequest{o})
+}
+
+// keep keeps an output of one of the latest grants, and reads that of another.
+func (g *guest) keep() {
+	r, ok := g.run()
+	if !ok {
+		return
+	}
+	o := series.Output{Key: r.Key, Number: r.Number, Fence: r.Fence, Failed: r.Shards > 0 && g.n(3) == 0, Text: strings.Repeat("output ", g.n(series.MaxOutput/7))}
+	_ = g.store.KeepOutput(context.Background(), o)
+	for range 3 {
+		r, _ = g.run()
+		_, _ = g.store.Output(context.Background(), r.Key, r.Number)
+	}
 }
 
 func (g *guest) peek() {

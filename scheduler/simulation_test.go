@@ -129,6 +129,11 @@ func (s *simulation) act() {
 	if _, err := s.store.Members(context.Background()); err != nil { // which both stores are asked for
 		s.t.Fatal(err)
 	}
+	for _, n := range s.nodes {
+		if n.killed.IsZero() && !n.gone.IsZero() && time.Since(n.gone) > 0 && n.Ready() == nil {
+			s.t.Errorf("%s is ready, and was stopped at %v", n.ID(), n.gone.UTC())
+		}
+	}
 }
 
 // play lets time pass for d, followed by five minutes of calm with the jobs of the beginning.

@@ -170,6 +170,26 @@ func (s *twin) Audit(ctx context.Context, key string, n int) ([]series.AuditReco
 	return rs, err
 }
 
+func (s *twin) KeepOutput(ctx context.Context, o series.Output) error {
+	ctx = context.WithoutCancel(ctx)
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	if err := s.redisStore.KeepOutput(ctx, o); err != nil {
+		return err
+	}
+	return s.memory.KeepOutput(ctx, o)
+}
+
+func (s *twin) Output(ctx context.Context, key string, number int64) (series.Output, error) {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	o, err := s.redisStore.Output(ctx, key, number)
+	if other, fault := s.memory.Output(ctx, key, number); err == nil && fault == nil {
+		s.same("the output of", key, o, other)
+	}
+	return o, err
+}
+
 func (s *twin) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
 	ctx = context.WithoutCancel(ctx)
 	s.turn <- struct{}{}
