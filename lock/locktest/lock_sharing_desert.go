@@ -9,12 +9,16 @@ import (
 
 var sharingDesertTests = []test{
 	{"a reader that died keeps no other reader out", sharingDeadReader},
-	{"a writer that died while readers hold the key is passed over", sharingDeadWriter},
 	{"a place that is kept counts, until it is passed over", sharingKept},
 	{"barging takes a place that is kept, and whom it was kept for comes next again", sharingBarged},
 	{"barging takes several places that are kept, and whom they were kept for come next in their order", sharingBargedSeveral},
 	{"barging beside a place that is kept leaves it where there is room for both", sharingBargedBeside},
 	{"barging passes those who wait where there is room", sharingBargedBy},
+}
+
+// sharingSilentTests need waiters that probe while the clock goes on.
+var sharingSilentTests = []test{
+	{"a writer that died while readers hold the key is passed over", sharingDeadWriter},
 }
 
 // unheard is how long a waiter that died may block owners that would fit beside the holders.
