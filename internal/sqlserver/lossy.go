@@ -17,6 +17,10 @@ type Lossy struct {
 	Calls atomic.Int64 // calls until the one whose reply is lost; below 0: no reply is lost
 	Late  atomic.Int64 // by how many ns each reply is delayed
 
+	// Before is called before each statement that returns no rows, if it is not nil. The statement is not sent if Before
+	// returns an error, which its caller gets. Set it before the database is used.
+	Before func(query string) error
+
 	driver sqldriver.Driver
 	dsn    string
 }
@@ -102,6 +106,11 @@ func (c *lossyConn) Close() error {
 func (c *lossyConn) ExecContext(ctx context.Context, query string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
 	if c.gone {
 		return nil, sqldriver.ErrBadConn
+	}
+	if before := c.lossy.Before; before != nil {
+		if err := before(query); err != nil {
+			return nil, err
+		}
 	}
 	r, err := c.Conn.(sqldriver.ExecerContext).ExecContext(ctx, query, args)
 	return r, c.lose(err)

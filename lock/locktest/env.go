@@ -114,6 +114,7 @@ var parts = []part{
 	{"sharing", needSharer, sharingTests},
 	{"sharing and waiting", needSharer | needWaiter | needInspector, sharingWaitTests},
 	{"sharing with waiters that die", needSharer | needWaiter | needInspector | needDesert, sharingDesertTests},
+	{"sharing with waiters that fall silent", needSharer | needWaiter | needInspector | needDesert, sharingSilentTests},
 	{"several keys", needSeveral, severalTests},
 	{"renewals of several", needRenewer, renewalTests},
 	{"looking", needInspector, inspectTests},

@@ -14,6 +14,7 @@ var desertTests = []test{
 	{"barging takes no key that is held", desertHeld},
 	{"a key that is kept for an owner cannot be renewed by it", desertNotRenewed},
 	{"a key that is kept for an owner is not freed by its release with an earlier fence", desertNotReleased},
+	{"a key that is kept for an owner is freed by its release with any fence", desertReleased},
 }
 
 // kept is the longest time for which a store keeps a key for an owner that does not answer.
@@ -100,6 +101,17 @@ func desertNotRenewed(s *stand) {
 func desertNotReleased(s *stand) {
 	h, dead := s.desert()
 	s.release(h)
-	s.lost(s.driver.Release(s.ctx, driver.LeaseRef{Key: dead.Key, Owner: dead.Owner, Fence: h.Fence, TTL: long}))
+	earlier := driver.LeaseRef{Key: dead.Key, Owner: dead.Owner, Fence: h.Fence, TTL: long}
+	s.lost(s.driver.Release(s.ctx, earlier))
+	if m, ok := s.driver.(driver.MultiAcquirer); ok {
+		s.lost(m.ReleaseAll(s.ctx, []driver.LeaseRef{earlier})[0])
+	}
 	equal(s, "who has the key", s.inspect("key").Owner, dead.Owner)
+}
+
+func desertReleased(s *stand) {
+	h, dead := s.desert()
+	s.release(h)
+	s.release(driver.LeaseRef{Key: dead.Key, Owner: dead.Owner, TTL: long})
+	equal(s, "the key", s.inspect("key"), driver.KeyState{})
 }

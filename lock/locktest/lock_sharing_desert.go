@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -8,12 +9,16 @@ import (
 
 var sharingDesertTests = []test{
 	{"a reader that died keeps no other reader out", sharingDeadReader},
-	{"a writer that died while readers hold the key is passed over", sharingDeadWriter},
 	{"a place that is kept counts, until it is passed over", sharingKept},
 	{"barging takes a place that is kept, and whom it was kept for comes next again", sharingBarged},
-	{"barging takes two places that are kept, and whom they were kept for come next in their order", sharingBargedTwo},
+	{"barging takes several places that are kept, and whom they were kept for come next in their order", sharingBargedSeveral},
 	{"barging beside a place that is kept leaves it where there is room for both", sharingBargedBeside},
 	{"barging passes those who wait where there is room", sharingBargedBy},
+}
+
+// sharingSilentTests need waiters that probe while the clock goes on.
+var sharingSilentTests = []test{
+	{"a writer that died while readers hold the key is passed over", sharingDeadWriter},
 }
 
 // unheard is how long a waiter that died may block owners that would fit beside the holders.
@@ -22,8 +27,13 @@ const unheard = 6 * time.Second
 // desertFor takes a place for an owner that never answers.
 func (s *stand) desertFor(limit int) driver.Acquisition {
 	s.Helper()
+	return s.desertBy(s.sharing(limit))
+}
+
+// desertBy takes a place for an owner that never answers, and has a name of its own.
+func (s *stand) desertBy(a driver.Acquisition) driver.Acquisition {
+	s.Helper()
 	before := s.inspect("key").Waiting
-	a := s.sharing(limit)
 	if err := s.env.Desert(a); err == nil || s.inspect("key").Waiting != before+1 {
 		s.Fatalf("no place was taken: %v, %+v", err, s.inspect("key"))
 	}
@@ -110,17 +120,26 @@ func sharingBargedBy(s *stand) {
 	equal(s, "places", s.inspect("key").Waiting, 1)
 }
 
-func sharingBargedTwo(s *stand) {
+func sharingBargedSeveral(s *stand) {
 	h := s.taken(1)
-	dead := []driver.Acquisition{s.desertFor(driver.NoLimit), s.desertFor(driver.NoLimit)}
+	var dead [3]driver.Acquisition
+	for i := range dead { // whose names are not in the order of their places
+		dead[i] = s.sharing(driver.NoLimit)
+		dead[i].Owner = fmt.Sprintf("node-%d/1", []int{6, 4, 5}[i])
+		s.desertBy(dead[i])
+	}
+	inOrder := func(when string) {
+		all := s.holders()
+		if len(all) != 3 || all[0].Owner != dead[0].Owner || all[1].Owner != dead[1].Owner || all[2].Owner != dead[2].Owner {
+			s.Fatalf("%s the key is kept for %+v, want %q, %q and %q", when, all, dead[0].Owner, dead[1].Owner, dead[2].Owner)
+		}
+	}
 	s.release(h)
+	inOrder("at first")
 	barging := s.sharing(1)
 	barging.Barge = true
 	_, writer := s.acquire(barging)
-	equal(s, "places", s.inspect("key").Waiting, 2)
+	equal(s, "places", s.inspect("key").Waiting, 3)
 	s.release(writer)
-	all := s.holders()
-	if len(all) != 2 || all[0].Owner != dead[0].Owner || all[1].Owner != dead[1].Owner {
-		s.Fatalf("the key is kept for %+v, want %q before %q", all, dead[0].Owner, dead[1].Owner)
-	}
+	inOrder("afterwards")
 }

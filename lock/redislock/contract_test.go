@@ -29,7 +29,7 @@ func TestContractPartitioned(t *testing.T) {
 // ofSeries reports whether a part of the contract is about series.
 func ofSeries(part string) bool {
 	return !slices.Contains([]string{"plain leases", "plain fences", "waiting", "waiters that die", "sharing", "sharing and waiting",
-		"sharing with waiters that die", "several keys", "renewals of several", "looking", "forced unlocks", "nodes"}, part)
+		"sharing with waiters that die", "sharing with waiters that fall silent", "several keys", "renewals of several", "looking", "forced unlocks", "nodes"}, part)
 }
 
 func contractSimulated(t *testing.T, o redislock.Options, only func(part string) bool) {

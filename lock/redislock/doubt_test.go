@@ -38,7 +38,8 @@ func doubts(t *testing.T, d *redislock.Driver, number int64, want string) {
 	_, beat := d.Beat(ctx, series.Beat{Node: "b", TTL: time.Minute})
 	for what, err := range map[string]error{
 		"acquire": acquired, "renew": renewed, "release": d.Release(ctx, h),
-		"claim": claimed[0].Err, "second claim": claimed[1].Err,
+		"release with any fence": d.Release(ctx, driver.LeaseRef{Key: "key", Owner: "c/1"}),
+		"claim":                  claimed[0].Err, "second claim": claimed[1].Err,
 		"peek":        peeked,
 		"renew run":   d.RenewRuns(ctx, []series.RunRef{run})[0].Err,
 		"release run": d.ReleaseRuns(ctx, []series.EndRequest{{RunRef: run}})[0].Err,

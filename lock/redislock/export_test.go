@@ -29,10 +29,11 @@ var (
 	Unescape = driver.Unescape
 	ReadLine = readLine
 
-	ReadGrants  = readGrants
-	ReadReplies = readReplies
-	Answered    = answered
-	ReadHolders = readHolders
+	ReadAcquired = readAcquired
+	ReadGrants   = readGrants
+	ReadReplies  = readReplies
+	Answered     = answered
+	ReadHolders  = readHolders
 )
 
 // ReadRenewed reads the reply to the renewal of a run.

@@ -79,6 +79,23 @@ func TestFullServer(t *testing.T) {
 	}
 }
 
+// A server at maxmemory does not refuse a lock that another owner holds, and takes no place in its queue: the answer is doubt.
+func TestHeldLockOfAFullServer(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{}, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")
+	acquire(t, d, "key", "a/1")
+	fill(t, c)
+	a := driver.Acquisition{Key: "key", Owner: "b/1", TTL: time.Minute}
+	_, err := d.Acquire(t.Context(), a)
+	for what, err := range map[string]error{"acquire": err, "wait": d.Desert(t.Context(), a)} {
+		if _, refused := errors.AsType[*driver.HeldError](err); err == nil || refused || !strings.Contains(err.Error(), "OOM") {
+			t.Errorf("%s: the answer is %v, want the doubt OOM", what, err)
+		}
+	}
+	if n := c.Exists(t.Context(), "cronce:v1:q:{key}").Val(); n != 0 {
+		t.Error("a place was taken")
+	}
+}
+
 // takesLeases frees the keys of leases by force.
 func takesLeases(t *testing.T, d *redislock.Driver, forced ...driver.LeaseRef) {
 	t.Helper()

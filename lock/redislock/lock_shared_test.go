@@ -199,6 +199,17 @@ func TestReadGrants(t *testing.T) {
 	}
 }
 
+// A fence that is not above the one that the caller has seen is doubt, never a grant.
+func TestReadAcquired(t *testing.T) {
+	a := driver.Acquisition{Key: "a", TTL: time.Minute, Fence: 7}
+	for fence, granted := range map[int64]bool{6: false, 7: false, 8: true} {
+		g, err := redislock.ReadAcquired(fence, &a)
+		if granted != (err == nil) || granted != (g == driver.Grant{Fence: fence, Left: time.Minute}) {
+			t.Errorf("the fence %d is read as %+v, %v", fence, g, err)
+		}
+	}
+}
+
 // However the stored text of a holder is broken, it names no holder with a time
 // that is over or a negative limit.
 func FuzzReadHolders(f *testing.F) {

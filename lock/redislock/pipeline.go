@@ -390,7 +390,8 @@ func (p *pipeline) watch() {
 	p.timer.Reset(left)
 }
 
-// flushLate flushes the queue beside batches that are late.
+// flushLate flushes the queue beside batches that are late. If calls are left, next has called watch, or as many batches are
+// in flight as there may be, and the first that completes flushes the queue.
 func (p *pipeline) flushLate() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -399,8 +400,5 @@ func (p *pipeline) flushLate() {
 	}
 	for b := p.next(); b != nil; b = p.next() {
 		go p.flush(b)
-	}
-	if len(p.queue) > 0 {
-		p.watch()
 	}
 }

@@ -31,6 +31,29 @@ func TestCheck(t *testing.T) {
 	})
 }
 
+// Tables of another version, older or newer, do not fit the program, and the answer names the version. CreateTables
+// leaves newer tables as they are.
+func TestCheckVersion(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
+		for _, by := range []string{"+ 1", "- 2"} {
+			_, err := db.Exec("UPDATE cronce_version SET version = version " + by)
+			must(t, err)
+			err = d.Check(t.Context())
+			if e, ok := errors.AsType[*sqllock.SettingError](err); !ok || e.Setting != "cronce_version" || !errors.Is(err, driver.ErrUnfit) {
+				t.Errorf("the version %s: the answer is %v", by, err)
+			}
+			if by == "+ 1" {
+				must(t, d.CreateTables(t.Context()))
+				if d.Check(t.Context()) == nil {
+					t.Error("newer tables are now older")
+				}
+			}
+		}
+	})
+}
+
 func wantRisks(t *testing.T, d *sqllock.Driver, topics ...string) {
 	t.Helper()
 	risks, err := d.CheckStore(t.Context())

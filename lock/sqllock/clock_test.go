@@ -72,6 +72,26 @@ func TestClockAfterLock(t *testing.T) {
 	})
 }
 
+// Several keys are granted together by one clock, the one after the wait for the last of their rows.
+func TestClockAfterTheLastLock(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		d := newDriver(t, db, on.dialect, sqllock.Options{})
+		as := []driver.Acquisition{{Key: "a", Owner: "n/1", TTL: minute}, {Key: "b", Owner: "n/1", TTL: minute}}
+		gs, err := d.AcquireAll(t.Context(), as)
+		must(t, err)
+		for i, g := range gs {
+			must(t, d.Release(t.Context(), driver.LeaseRef{Key: as[i].Key, Owner: as[i].Owner, Fence: g.Fence}))
+		}
+		freed := on.hold(t, db, "cronce_leases", "b")
+		gs, err = d.AcquireAll(t.Context(), as)
+		must(t, err)
+		if at := <-freed; gs[0].Fence < at || gs[1].Fence < at {
+			t.Errorf("the fences are %d and %d, but the last row was locked until %d", gs[0].Fence, gs[1].Fence, at)
+		}
+	})
+}
+
 // hold locks a row from now on for a moment, changes nothing, and sends the database's clock, in
 // µs, just before it frees the row.
 func (d database) hold(t *testing.T, db *sql.DB, table, name string) <-chan int64 {

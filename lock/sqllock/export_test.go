@@ -52,6 +52,14 @@ func (d *Driver) Probes(key, owner string, listening bool) func(fence int64, lef
 	}
 }
 
+// Abandoned records an owner that could not give its place up.
+func (d *Driver) Abandoned(owner string) { d.waiters.abandon(owner) }
+
+// Give hands a grant to an owner of this process.
+func (d *Driver) Give(ctx context.Context, key, owner string, g driver.Grant) {
+	d.give(ctx, key, owner, g)
+}
+
 // TakenBack reports whether the database did nothing of the request.
 func TakenBack(err error) bool { return takenBack(err) }
 

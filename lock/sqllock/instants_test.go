@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -142,6 +143,73 @@ func TestForcedIsRemembered(t *testing.T) {
 			if got := strings.TrimSpace(texts(t, on.connect(t), "SELECT count(*) FROM cronce_taken")); got != want {
 				t.Errorf("%d µs past it there are %s records, want %s", past, got, want)
 			}
+		}
+	})
+}
+
+// A second forced unlock of a key prolongs the time for which the records of the key are kept.
+func TestLaterForcedIsRemembered(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, _ := standing(t, on)
+		now := int64(1_795_207_852_937_000)
+		for _, id := range []string{"1", "2"} {
+			now += time.Hour.Microseconds()
+			set(now)
+			_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/" + id, TTL: minute})
+			must(t, err)
+			_, err = d.Force(t.Context(), driver.ForceRequest{Key: "key", ID: id, By: "operator", Reason: "stuck"})
+			must(t, err)
+		}
+		set(now + driver.ForceRecordsKept.Microseconds() - 1000)
+		maintained(t, d)
+		all, err := d.ForceRecords(t.Context(), "key")
+		must(t, err)
+		if len(all) == 0 || all[len(all)-1].ID != "2" {
+			t.Errorf("the records are %+v, the second is missing", all)
+		}
+	})
+}
+
+// A chore of the maintenance that fails does not keep those after it from being done.
+func TestChoreThatFails(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		const now = int64(1_795_207_852_937_000)
+		set(now)
+		run(fmt.Sprintf("INSERT INTO cronce_nodes (ns, node, until_us) VALUES ('cronce', 'gone', %d)", now-series.GoneFor.Microseconds()-1))
+		run("DROP TABLE cronce_taken") // the records of leases that were taken cannot be swept
+		maintained(t, d)
+		if got := texts(t, on.connect(t), "SELECT node FROM cronce_nodes"); got != "" {
+			t.Errorf("kept are the nodes %q, want none", got)
+		}
+	})
+}
+
+// The database stood still while a key was kept for an owner, so the key is kept for it once more. If the owner does not
+// take the key then either, another owner gets it, and the first has its place again.
+func TestKeptOnceMore(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, _ := standing(t, on)
+		now := int64(1_795_207_852_937_000)
+		set(now)
+		a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
+		g, err := d.Acquire(t.Context(), a)
+		must(t, err)
+		_ = d.Desert(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
+		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "n/1", Fence: g.Fence}))
+		a.Owner = "n/3"
+		for _, past := range []time.Duration{sqllock.Reserved + 2*time.Second, sqllock.Reserved - time.Microsecond} {
+			now += past.Microseconds()
+			set(now)
+			if _, err := d.Acquire(t.Context(), a); !isHeld(err) {
+				t.Errorf("the key is not kept once more: %v", err)
+			}
+		}
+		set(now + 1)
+		_, err = d.Acquire(t.Context(), a)
+		must(t, err)
+		if got := texts(t, on.connect(t), "SELECT owner FROM cronce_places"); got != "n/2\n" {
+			t.Errorf("the places are of %q, want n/2", got)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package sqllock_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -139,6 +140,25 @@ func TestUnreadableQueue(t *testing.T) {
 		}
 		if after := texts(t, on.connect(t), "SELECT owner, fence, holders FROM cronce_leases"); after != before {
 			t.Errorf("the row is now\n%s, was\n%s", after, before)
+		}
+	})
+}
+
+// A release that was cancelled on its way has passed the key to an owner that could not give its place up: the key is
+// freed all the same.
+func TestGrantToAnAbandonedOwner(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
+		g, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute})
+		must(t, err)
+		d.Abandoned("n/1")
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		d.Give(ctx, "key", "n/1", g)
+		all, err := d.Holders(t.Context(), "key")
+		must(t, err)
+		if len(all) != 0 {
+			t.Errorf("the holders are %+v, want none", all)
 		}
 	})
 }

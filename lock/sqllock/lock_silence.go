@@ -27,7 +27,6 @@ const (
 // A waiter that comes later cannot distinguish a database that stood still from an owner that is
 // silent. So an owner is passed over only after a waiter has watched the database answer all the
 // time, or after a second request was sent once the database answered again.
-// once the database answers again.
 func waits(asked, now string) string {
 	return "(" + asked + " >= 0 OR " + asked + " + " + now + " < {silence})"
 }

@@ -43,7 +43,7 @@ func (d *Driver) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, er
 		return series.BeatAnswer{}, failed("beat", err)
 	}
 	p, err := withSession(ctx, d, func(s session) (series.BeatAnswer, error) { return d.pulse(ctx, s) })
-	if err == nil && !slices.Contains(p.Nodes, b.Node) { // the node is not listed: there are too many
+	if !slices.Contains(p.Nodes, b.Node) { // the node is not listed: there are too many
 		p.Nodes = append(p.Nodes[:min(len(p.Nodes), series.MaxNodes-1)], b.Node)
 	}
 	slices.Sort(p.Nodes)
