@@ -183,7 +183,7 @@ func (c *calm) due(j *scheduler.Job, tick int64) time.Time {
 // punctual wants each tick that nothing holds up to start when it is due: each shard of it once, and in a broadcast on each node. A tick
 // that waits for a run starts when that has ended.
 func (c *calm) punctual(j *scheduler.Job) {
-	if state := c.states[j.Name]; state.Paused || state.Left > 0 {
+	if state := c.states[j.Name]; state.Paused || state.Left > 0 || j.Limit.Of > 0 {
 		return
 	}
 	all := c.ticks(j, c.from)
