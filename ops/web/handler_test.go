@@ -130,6 +130,9 @@ func TestRoutesAndRoles(t *testing.T) {
 			if closed := w.Code == http.StatusUnauthorized || w.Code == http.StatusSeeOther && strings.HasPrefix(w.Header().Get("Location"), "/login"); !closed {
 				t.Errorf("%s with the token %q: %d", rt.pattern, token, w.Code)
 			}
+			if demand := w.Header().Get("WWW-Authenticate"); w.Code == http.StatusUnauthorized && demand != `Bearer realm="cronce"` {
+				t.Errorf("%s with the token %q demands %q", rt.pattern, token, demand)
+			}
 			if strings.Contains(w.Body.String(), "web-1") || strings.Contains(w.Body.String(), "@every") {
 				t.Errorf("%s answers with data without a token", rt.pattern)
 			}
