@@ -215,8 +215,11 @@ func TestShopMetrics(t *testing.T) {
 	if status, answer := ask(t, "POST", "http://"+shop+"/orders", `{"id":"o-1","receiver":"Ada Lovelace","items":[{"sku":"tea","quantity":2}]}`); status != 201 {
 		t.Fatal(status, answer)
 	}
-	eventually(t, "the order is settled", func() bool { return strings.Contains(scrape(), "\ncronce_shop_orders_unsettled 0\n") })
-	text := scrape()
+	var text string
+	eventually(t, "the order and the total are settled", func() bool {
+		text = scrape()
+		return strings.Contains(text, "\ncronce_shop_orders_unsettled 0\n") && strings.Contains(text, "\ncronce_shop_products_unsettled 0\n")
+	})
 	for _, line := range []string{"cronce_shop_up 1", "cronce_shop_stock_known 1", `cronce_shop_stock_left{sku="tea"} 3`, "cronce_shop_products 1", "cronce_shop_products_closed 0", "cronce_shop_products_unsettled 0",
 		"cronce_shop_settle_lag_seconds 0", "cronce_shop_requests_shed_total 0", `cronce_shop_requests_total{code="200"} 2`, `cronce_shop_requests_total{code="201"} 1`} {
 		if !strings.Contains(text, "\n"+line+"\n") {

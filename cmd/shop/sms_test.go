@@ -134,6 +134,8 @@ func TestSMSForget(t *testing.T) {
 	call(t, "sms", "forget", "+12025550042", at).want(t, exit.Fine, "0 messages deleted")
 	call(t, "sms", "forget", "+1 202", at).want(t, exit.WrongUsage, "must be a number")
 	call(t, "sms", "forget", at).want(t, exit.WrongUsage, "got 0 arguments")
+	call(t, "sms", "forget", "+12025550007", "+12025550042", at).want(t, exit.WrongUsage, "got 2 arguments, want one number or person")
+	call(t, "sms", "get", "a007", "b007", at).want(t, exit.WrongUsage, "got 2 arguments, want one message's id")
 	_, _ = server.ZAdd("cronce:v1:sms:{cronce}:taken", 1, "a007")
 	call(t, "sms", "forget", "+12025550007", at).want(t, exit.Refused, "2 messages deleted", "1 message being sent")
 }

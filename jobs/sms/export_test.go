@@ -9,6 +9,8 @@ import (
 var (
 	Clean = clean
 	Delay = delay
+
+	PauseGateway = (*Outbox).pause
 )
 
 // Deliver is one run of the job, with a lease that the test decides about.

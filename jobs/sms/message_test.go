@@ -72,12 +72,21 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// A caller whose message has an instant out of the years that are allowed gets the name of that field, and of no other one.
 func TestValidateTime(t *testing.T) {
-	m := sms.Message{ID: "a", To: "+12025550123", Text: "x"}
-	for year, ok := range map[int]bool{1969: false, 1970: true, 9999: true, 10000: false} {
-		m.At = time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)
-		if err := m.Validate(); (err == nil) != ok {
-			t.Errorf("year %d: %v, want valid %v", year, err, ok)
+	for field, set := range map[string]func(m *sms.Message, at time.Time){
+		"at":    func(m *sms.Message, at time.Time) { m.At = at },
+		"until": func(m *sms.Message, at time.Time) { m.Until = at },
+	} {
+		for year, ok := range map[int]bool{1969: false, 1970: true, 9999: true, 10000: false} {
+			m, want := sms.Message{ID: "a", To: "+12025550123", Text: "x"}, "<nil>"
+			set(&m, time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC))
+			if !ok {
+				want = fmt.Sprintf("%s is %d-06-01T00:00:00Z, must be a year from 1970 to 9999", field, year)
+			}
+			if err := fmt.Sprint(m.Validate()); err != want {
+				t.Errorf("%s in the year %d: %s, want %s", field, year, err, want)
+			}
 		}
 	}
 }

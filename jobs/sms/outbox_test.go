@@ -63,6 +63,29 @@ func TestAcceptOncePerID(t *testing.T) {
 	})
 }
 
+// The stored body of a message has the fields that it has, in one order: a caller that accepts a message again, after an update of its program,
+// must find the same bytes, or the message is a conflict.
+func TestStoredBody(t *testing.T) {
+	client := newMini(t)
+	o := outbox(t, client)
+	at := time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
+	for want, m := range map[string]sms.Message{
+		`{"to":"+12025550101","text":"\"On\" its way."}`:                                                   {ID: "a", Text: `"On" its way.`},
+		`{"to":"+12025550101","text":"x","at":1772357400000}`:                                              {ID: "b", Text: "x", At: at},
+		`{"to":"+12025550101","text":"x","until":1772357400000}`:                                           {ID: "c", Text: "x", Until: at},
+		`{"to":"+12025550101","text":"x","at":1772357400000,"until":1772357401000,"person":"customer-17"}`: {ID: "d", Text: "x", At: at, Until: at.Add(time.Second), Person: "customer-17"},
+	} {
+		m.To = "+12025550101"
+		accept(t, o, m, true)
+		if got, err := client.HGet(t.Context(), "cronce:v1:sms:{cronce}:body", m.ID).Result(); got != want {
+			t.Errorf("%s is stored as %s, want %s: %v", m.ID, got, want, err)
+		}
+		if got := get(t, o, m.ID).Message; got != m {
+			t.Errorf("%s is read as %#v with the text %q, at %v, until %v", m.ID, got, got.Text, got.At, got.Until)
+		}
+	}
+}
+
 // Twenty callers accept the same message at once: it is new to one of them, and
 // sent once. It stays known after it was sent.
 func TestAcceptAtOnce(t *testing.T) {

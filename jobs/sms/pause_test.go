@@ -352,3 +352,34 @@ func TestRefusedMessagesWaitBehind(t *testing.T) {
 		}
 	})
 }
+
+// The gateway is paused, and its pauses end, for the run that has taken messages last: a run with another fence, or another run with the same
+// fence, as after a failover that lost fences, changes no pause.
+func TestOnlyTheLatestRunPauses(t *testing.T) {
+	onStores(t, func(t *testing.T, client *redis.Client) {
+		o := outbox(t, client)
+		latest := sms.Holder{Run: "run-b", Fence: 7}
+		if _, err := o.Take(t.Context(), latest, 1); err != nil {
+			t.Fatal(err)
+		}
+		pauses := func() int {
+			p, err := o.Paused(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p.Pauses
+		}
+		others := []sms.Holder{{Run: "run-a", Fence: 7}, {Run: "run-b", Fence: 6}, {Run: "run-b", Fence: 8}}
+		for _, n := range []int{3, 0} {
+			before := pauses()
+			for _, other := range others {
+				if err := sms.PauseGateway(o, t.Context(), other, time.Minute, n, "busy", false); !errors.Is(err, sms.ErrFenced) || pauses() != before {
+					t.Errorf("%+v made it %d pauses: %v, there are %d, want %d and ErrFenced", other, n, err, pauses(), before)
+				}
+			}
+			if err := sms.PauseGateway(o, t.Context(), latest, time.Minute, n, "busy", false); err != nil || pauses() != n {
+				t.Errorf("the latest run made it %d pauses: %v, there are %d", n, err, pauses())
+			}
+		}
+	})
+}

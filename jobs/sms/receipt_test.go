@@ -88,7 +88,8 @@ func TestReceiptOfADeadRun(t *testing.T) {
 	})
 }
 
-// Over HTTP a receipt needs the token. An unknown message gets the same reply as a known one.
+// Over HTTP a receipt needs the token, which a refusal demands. An unknown message gets the same reply as a known one. No reply is kept
+// on its way.
 func TestReceipts(t *testing.T) {
 	o := outbox(t, newMini(t))
 	fill(t, o, 1)
@@ -125,6 +126,20 @@ func TestReceipts(t *testing.T) {
 		h.ServeHTTP(w, r)
 		if w.Code != c.want || strings.Contains(w.Body.String(), "m-00") {
 			t.Errorf("%s: %d %s, want %d", c.name, w.Code, w.Body, c.want)
+		}
+		demand, allow := "", ""
+		switch c.want {
+		case http.StatusUnauthorized:
+			demand = `Bearer realm="receipts"`
+			if strings.HasPrefix(c.token, "Bearer ") {
+				demand += `, error="invalid_token"`
+			}
+		case http.StatusMethodNotAllowed:
+			allow = "POST"
+		}
+		header := w.Header()
+		if header.Get("WWW-Authenticate") != demand || header.Get("Allow") != allow || header.Get("Cache-Control") != "no-store" || header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v, want %q demanded and %q allowed", c.name, header, demand, allow)
 		}
 	}
 	wantCounts(t, o, sms.Counts{Sent: 1, Once: 1, Delivered: 1})

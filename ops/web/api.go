@@ -99,10 +99,10 @@ func only(serve http.HandlerFunc, known ...string) http.HandlerFunc {
 	}
 }
 
-// clip cuts a text that a caller has sent.
+// clip cuts a text that a caller has sent, between two characters.
 func clip(text string) string {
 	if len(text) > 100 {
-		return text[:100] + "…"
+		return strings.ToValidUTF8(text[:100], "") + "…"
 	}
 	return text
 }

@@ -130,6 +130,9 @@ func TestRoutesAndRoles(t *testing.T) {
 			if closed := w.Code == http.StatusUnauthorized || w.Code == http.StatusSeeOther && strings.HasPrefix(w.Header().Get("Location"), "/login"); !closed {
 				t.Errorf("%s with the token %q: %d", rt.pattern, token, w.Code)
 			}
+			if demand := w.Header().Get("WWW-Authenticate"); w.Code == http.StatusUnauthorized && demand != `Bearer realm="cronce"` {
+				t.Errorf("%s with the token %q demands %q", rt.pattern, token, demand)
+			}
 			if strings.Contains(w.Body.String(), "web-1") || strings.Contains(w.Body.String(), "@every") {
 				t.Errorf("%s answers with data without a token", rt.pattern)
 			}
@@ -159,8 +162,14 @@ func TestHostsSitesAndHeaders(t *testing.T) {
 	}
 	for _, target := range []string{"/", "/login", "/api/v1/status", "/nothing", "/healthz"} {
 		h := pl.do("GET", target, token).Header()
-		if csp := h.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" {
+		if csp := h.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || !strings.Contains(csp, "frame-ancestors 'none'") || strings.Contains(csp, "unsafe") {
 			t.Errorf("%s: %v", target, h)
+		}
+		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer",
+			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin"} {
+			if got := h.Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", target, name, got, want)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -144,6 +145,24 @@ func TestNodesThatAreGone(t *testing.T) {
 	}
 	if !gone["went"] || gone["drains"] || len(gone) != 2 {
 		t.Errorf("gone are %v, want went alone", gone)
+	}
+}
+
+// Several jobs that run in one instant on one node have a mark each, as long as a picture merges none.
+func TestMarksInOneInstant(t *testing.T) {
+	var jobs []*ops.Job
+	for _, name := range []string{"bills", "mails", "sums"} {
+		j := jobOf(t, "@every 1s", ops.Run{Tick: ops.InstantOf(ago(30 * time.Second)), Node: "pod-a", Attempt: 1, Verdict: "ran", Outcome: "ok", State: ops.OK})
+		j.Name, j.Runs[0].Job = name, name
+		jobs = append(jobs, j)
+	}
+	l := picked(jobs, time.Minute)
+	var titles []string
+	for _, m := range l.Lanes[0].Marks {
+		titles = append(titles, m.Title)
+	}
+	if want := []string{"bills 23:01:30 ok", "mails 23:01:30 ok", "sums 23:01:30 ok"}; !slices.Equal(titles, want) || l.Lanes[0].Ticks != 3 || l.Merged {
+		t.Errorf("the marks are %q of %d ticks, merged: %v, want %q", titles, l.Lanes[0].Ticks, l.Merged, want)
 	}
 }
 

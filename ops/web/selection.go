@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -52,8 +53,8 @@ func (h *Handler) plan(w http.ResponseWriter, r *http.Request) {
 
 // list finds the jobs of a request. It returns a sentence about a bad one.
 func (b *selectionBody) list(r *http.Request, s *ops.Snapshot) string {
-	if bad := oneOf("action", b.Action, actions); bad != "" || b.Action == "" {
-		return "action must be pause or resume"
+	if bad := actionFault(b.Action); bad != "" {
+		return bad
 	}
 	var found []*ops.Job
 	if r.FormValue("all") != "" {
@@ -86,6 +87,14 @@ func (b *selectionBody) list(r *http.Request, s *ops.Snapshot) string {
 	return ""
 }
 
+// actionFault returns a sentence about an action that changes one job alone, or none.
+func actionFault(action series.Action) string {
+	if !slices.Contains(actions, action) {
+		return "action must be pause or resume"
+	}
+	return ""
+}
+
 // A changesBody is the body of the page with the results for several jobs.
 type changesBody struct {
 	Action  series.Action
@@ -107,11 +116,8 @@ func (h *Handler) changeMany(w http.ResponseWriter, r *http.Request) {
 	s := h.o.Projection.Snapshot()
 	action := series.Action(r.PostFormValue("action"))
 	x, at, fault := wishOf(r, action)
-	b := changesBody{Action: action, Fault: fault}
-	jobs, fault := jobsOf(r)
-	if fault != "" {
-		b.Fault = fault
-	}
+	jobs, bad := jobsOf(r)
+	b := changesBody{Action: action, Fault: cmp.Or(actionFault(action), bad, fault)}
 	b.Form = &form{wish: x, To: "/changes", Many: jobs, At: at}
 	var first ops.Request
 	if b.Fault == "" {

@@ -62,7 +62,11 @@ func TestSelection(t *testing.T) {
 	wants(t, pl.do("GET", "/changes?action=pause&all=1", operator), 200, "Pause 1 job<", "Of the selected jobs, 2 are paused already.")
 	wants(t, pl.do("GET", "/changes?action=resume&all=1&q=b*", operator), 200, "Resume 1 job<", "b&amp;c")
 	many := url.Values{"action": {"pause"}, "op": {"y"}, "reason": {"for the night"}}
-	wants(t, pl.post("/changes", many), 400, "no job is selected")
+	none := pl.post("/changes", many)
+	wants(t, none, 400, "no job is selected")
+	if strings.Contains(none.Body.String(), `action="/changes"`) {
+		t.Errorf("a form without a job can be sent again: %s", none.Body)
+	}
 	for i := range mostSelected + 1 {
 		many.Add("job", fmt.Sprint(i))
 		many.Add("seen", "0")
