@@ -191,7 +191,7 @@ func (f *NodeList) cause(r *verify.Report, s *series.Series) string {
 	case f.misses(latest.Node): // the list of live nodes names them for some seconds after all were killed
 		return "all nodes miss their beats: " + Departure(latest)
 	case drains != nil:
-		return fmt.Sprintf("no other node has this job: %s drains, and its run goes on", drains.Node)
+		return fmt.Sprintf("no other node has this job: %s, and its run goes on", Departure(drains))
 	case seen == "":
 		return fmt.Sprintf("no node has this job: %d nodes live, and none was seen with it; %s", len(f.alive), removed)
 	}

@@ -72,7 +72,7 @@ func TestDrainIsNoRemoval(t *testing.T) {
 			if strings.Contains(a.Sentence, "removed") || strings.Contains(a.Sentence, "retires") {
 				t.Errorf("%v into the drain: %s", ago, a.Sentence)
 			}
-			const cause = "no other node has this job: old drains, and its run goes on"
+			const cause = "no other node has this job: old left at 2027-01-15T09:00:01Z, to drain, and its run goes on"
 			if ago > 5*time.Minute && (r.Overdue == 0 || len(late) == 0 || late[0].Cause != cause) {
 				t.Errorf("%v into the drain, with an alive run: %d overdue, %+v", ago, r.Overdue, late)
 			}

@@ -150,9 +150,9 @@ func (s *Snapshot) NodeViews() []NodeView {
 	}
 	for _, m := range s.Nodes.Gone() {
 		v := NodeView{m.Node, "silent", s.Nodes.Seen(m.Node), utc(m.Until), utc(m.Left), m.Ahead, some(runs[m.Node])}
-		switch { // a node leaves the list again and again while it drains
+		switch { // a node leaves the list when its drain begins
 		case m.Left != 0 && len(v.Alive) > 0:
-			v.State, v.Until, v.Left = "draining", time.Time{}, time.Time{}
+			v.State, v.Until = "draining", time.Time{}
 		case m.Left != 0:
 			v.State, v.Until = "drained", time.Time{}
 		}

@@ -92,9 +92,15 @@ func memberRoll(s *stand) {
 	if err := s.driver.(series.Membership).Leave(s.ctx, "drained"); err != nil {
 		s.Fatalf("leave: %v", err)
 	}
+	_, all = s.roll()
+	left := all["drained"].Left
 	s.env.Wait(short + slack)
 	for range 2 {
+		if err := s.driver.(series.Membership).Leave(s.ctx, "drained"); err != nil {
+			s.Fatalf("leave once more: %v", err)
+		}
 		now, all := s.roll()
+		equal(s, "when it left", all["drained"].Left, left)
 		equal(s, "nodes", len(all), 3)
 		silent, drained, lives := all["silent"], all["drained"], all["{l} é"]
 		equal(s, "the silent one lives", silent.Alive(now), false)

@@ -58,7 +58,7 @@ func (s *Store) Leave(ctx context.Context, node string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m, known := s.nodes[node]; known {
+	if m, known := s.nodes[node]; known && m.left == 0 {
 		s.nodes[node] = member{left: s.now().UnixMilli(), ahead: m.ahead}
 	}
 	return nil

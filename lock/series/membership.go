@@ -28,7 +28,7 @@ type Membership interface {
 	// Beat records that a node is alive for its TTL more, and returns the live nodes: at most MaxNodes,
 	// those whose time ends first, and the caller in any case.
 	Beat(ctx context.Context, b Beat) (BeatAnswer, error)
-	// Leave takes node off the list of live nodes, and records when it left.
+	// Leave takes node off the list of live nodes, and records when it left. It changes nothing if the node has left already.
 	Leave(ctx context.Context, node string) error
 	// Members reads the list and changes nothing.
 	Members(ctx context.Context) (MemberList, error)
@@ -52,7 +52,7 @@ type MemberList struct {
 type Member struct {
 	Node  string
 	Until int64  // it is, or was, alive until then unless it beats again: Unix ms on the store's clock; 0 once it left
-	Left  int64  // when it left last, Unix ms; 0: it did not
+	Left  int64  // when it left, Unix ms; 0: it did not
 	Ahead *int64 // how many ms its clock was ahead of the store's at its last beat, negative if behind; nil: not known
 }
 

@@ -130,6 +130,6 @@ func (g *grammar) texts() texts {
 		next:   g.text(nodes + "until_us > ? AND until_us <= ? ORDER BY until_us LIMIT ? OFFSET ?"),
 		last:   g.text(nodes + "until_us > ? AND until_us <= ? ORDER BY until_us DESC LIMIT ? OFFSET ?"),
 		within: g.text("SELECT node FROM cronce_nodes WHERE ns = ? AND until_us BETWEEN ? AND ? LIMIT ?{skip}"),
-		quit:   g.text("UPDATE cronce_nodes SET until_us = -{clock} WHERE ns = ? AND node = ?"),
+		quit:   g.text("UPDATE cronce_nodes SET until_us = -{clock} WHERE ns = ? AND node = ? AND until_us > 0"),
 	}
 }

@@ -132,10 +132,14 @@ func (d *Driver) member(c *zk.Conn, name string, ms int64, tidy bool) (series.Me
 	return m, nil
 }
 
-// Leave removes the node from the list of living nodes, and records when it left.
+// Leave removes the node from the list of living nodes, and records when it left, unless it has left already.
 func (d *Driver) Leave(ctx context.Context, node string) error {
 	_, err := bounded(ctx, d, "leave", func(c *zk.Conn) (bool, error) {
-		_, err := c.Set(d.paths.nodes+"/"+escape(node), []byte(left), -1)
+		path := d.paths.nodes + "/" + escape(node)
+		if data, _, err := c.Get(path); err != nil || string(data) == left {
+			return gone(err)
+		}
+		_, err := c.Set(path, []byte(left), -1)
 		return gone(err)
 	}, nil)
 	return err

@@ -11,7 +11,7 @@
 -- include: nodes.lua
 
 if ARGV[2] == '0' then
-  call('ZADD', KEYS[1], 'XX', int(-ms), ARGV[1])
+  if tonumber(call('ZSCORE', KEYS[1], ARGV[1]) or 0) > 0 then call('ZADD', KEYS[1], int(-ms), ARGV[1]) end
   return 1
 end
 

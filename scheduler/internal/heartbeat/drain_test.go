@@ -24,6 +24,7 @@ func TestDrain(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		s.lists(t, left)
 		time.Sleep(59 * time.Second)
+		s.lists(t, left)
 		n.early.Raise()
 		n.said(t)
 		if s.reads != 7 {

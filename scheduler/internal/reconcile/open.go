@@ -57,11 +57,11 @@ func (r *Reconciler) openPartition(ctx context.Context, jobs []*job.Job) {
 }
 
 // request registers jobs of one partition in the store and reads their state. A job that cannot be
-// opened is retried later. It reports whether the store answered, for any of them.
-func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Duration) (reached bool) {
+// opened is retried later. It returns an error if the store has answered for none of them.
+func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Duration) error {
 	jobs = slices.DeleteFunc(slices.Clone(jobs), func(j *job.Job) bool { return !r.has(j) })
 	if len(jobs) == 0 {
-		return true // an opened job counts as a job of this node
+		return nil // an opened job counts as a job of this node
 	}
 	requests := make([]series.OpenRequest, len(jobs))
 	now := r.cfg.Clock.Ms()
@@ -79,7 +79,7 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 		return r.cfg.Store.Open(ctx, requests), nil
 	})
 	if ctx.Err() != nil {
-		return false // the node stops: a request that was cut short proves nothing about the store
+		return ctx.Err() // the node stops: a request that was cut short proves nothing about the store
 	}
 	if err != nil {
 		answers = make([]series.Series, len(jobs))
@@ -88,7 +88,8 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 		}
 	}
 	opened := make([]job.Opened, 0, len(jobs))
-	for i := range answers { // a fault may concern one job only
+	reached := false // whether the store answered; the fault may concern one job only
+	for i := range answers {
 		switch {
 		case answers[i].Err == nil:
 			reached = true
@@ -112,7 +113,7 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 		err = nil
 	}
 	r.cfg.Health.Answered(health.Part{Partition: int(jobs[0].Partition), Kind: health.Openings}, err)
-	return reached
+	return err
 }
 
 // begin returns the mark that a job with one tick gets if it is new to the store: its tick may have

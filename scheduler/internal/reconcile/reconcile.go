@@ -5,7 +5,6 @@ package reconcile
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -215,19 +214,37 @@ func known(d Dispatcher) (all []*job.Job) {
 	return all
 }
 
-// read reads the state of jobs, separately for each partition. It leaves a partition that does not answer: openings wait for it.
+// read reads the state of jobs, separately for each partition. Openings wait for it, so if a partition does not answer in time, the rest
+// of its jobs is retried later.
 func (r *Reconciler) read(ctx context.Context, jobs []*job.Job) {
 	var wg sync.WaitGroup
 	for _, partition := range job.ByPartition(r.cfg.Partitions, jobs, partitionOf) {
-		wg.Go(func() {
-			for batch := range slices.Chunk(partition, batchMax) {
-				if !r.request(ctx, batch, settling) {
-					return
-				}
-			}
-		})
+		wg.Go(func() { r.readPartition(ctx, partition) })
 	}
 	wg.Wait()
+}
+
+func (r *Reconciler) readPartition(ctx context.Context, jobs []*job.Job) {
+	for len(jobs) > 0 {
+		batch, began := jobs[:min(len(jobs), batchMax)], time.Now()
+		jobs = jobs[len(batch):]
+		if err := r.request(ctx, batch, settling); err != nil && time.Since(began) >= r.cfg.Timeout {
+			r.fail(jobs, err)
+			return
+		}
+	}
+}
+
+// fail lets jobs be retried that were not read.
+func (r *Reconciler) fail(jobs []*job.Job, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	for _, j := range jobs {
+		if r.has(j) {
+			r.openings.failed(j, err, now)
+		}
+	}
 }
 
 func partitionOf(j *job.Job) int { return int(j.Partition) }

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,26 +15,71 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A node that reads all of its jobs leaves a partition that does not answer after one request: the openings of other partitions wait
-// for the reading.
+// A node that reads all of its jobs leaves a partition that does not answer after one request, since the openings of other partitions
+// wait for the reading. It retries the jobs later.
 func TestReadingOfASilentPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &halfSilent{}
-		daily, err := spec.Parse("@daily", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := many{jobs: make([]*job.Job, 8*batchMax)}
-		for i := range d.jobs {
-			d.jobs[i] = &job.Job{Name: "job", Rules: &job.Rules{}, No: uint32(i), Spec: daily, Partition: uint16(i % 2)}
-		}
-		r := New(Config{Store: s, Node: "a", Partitions: 2, Clock: &clock.Clock{}, Revisions: &job.Revisions{}, Dispatcher: d, Health: deaf{}, Opened: func(*job.Job) {}, Timeout: time.Second})
+		d := newMany(t, 8*batchMax, 2)
+		r := newReader(s, d, 2)
 		began := time.Now()
 		r.read(t.Context(), d.jobs)
 		if took := time.Since(began); took != time.Second || s.answered != 4*batchMax {
 			t.Errorf("the reading took %v, and %d jobs were read, want 1s and %d", took, s.answered, 4*batchMax)
 		}
+		if again := len(r.openings.order); again != 4*batchMax {
+			t.Errorf("%d jobs are retried, want %d", again, 4*batchMax)
+		}
 	})
+}
+
+// All jobs of a request are refused, each for a fault of its own. The others are read.
+func TestReadingBehindRefusedJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &refusesFirst{}
+		d := newMany(t, 3*batchMax, 1)
+		r := newReader(s, d, 1)
+		r.read(t.Context(), d.jobs)
+		if again := len(r.openings.order); s.answered != 2*batchMax || again != batchMax {
+			t.Errorf("%d jobs were read, and %d are retried, want %d and %d", s.answered, again, 2*batchMax, batchMax)
+		}
+	})
+}
+
+func newReader(s Store, d many, partitions int) *Reconciler {
+	return New(Config{Store: s, Node: "a", Partitions: partitions, Clock: &clock.Clock{}, Revisions: &job.Revisions{}, Dispatcher: d, Health: deaf{}, Opened: func(*job.Job) {}, Timeout: time.Second})
+}
+
+func newMany(t *testing.T, jobs, partitions int) many {
+	daily, err := spec.Parse("@daily", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := many{jobs: make([]*job.Job, jobs)}
+	for i := range d.jobs {
+		d.jobs[i] = &job.Job{Name: "job", Rules: &job.Rules{}, No: uint32(i), Spec: daily, Partition: uint16(i % partitions)}
+	}
+	return d
+}
+
+// refusesFirst refuses all jobs of the first request.
+type refusesFirst struct {
+	Store
+	asked    bool
+	answered int
+}
+
+func (s *refusesFirst) Open(_ context.Context, all []series.OpenRequest) []series.Series {
+	answers := make([]series.Series, len(all))
+	if !s.asked {
+		s.asked = true
+		for i := range answers {
+			answers[i].Err = errors.New("refused")
+		}
+		return answers
+	}
+	s.answered += len(all)
+	return answers
 }
 
 // halfSilent answers requests about the jobs of partition 0 alone.
