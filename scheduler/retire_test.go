@@ -134,3 +134,24 @@ func TestJobOfAnotherFleetStays(t *testing.T) {
 		}
 	})
 }
+
+// A node that had a removed job drains for hours, for a run of another job. The removed one is retired as if the node had ended.
+func TestRetireWhileItsNodeDrains(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		long := scheduler.Job{Name: "long", Spec: "10 30 0 * * *", Func: takes(3 * time.Hour)}
+		removed, other := scheduler.Job{Name: "removed", Spec: "@every 1m", Func: nothing}, scheduler.Job{Name: "other", Spec: "@every 1m", Func: nothing}
+		c := plan(t, removed, other, long)
+		c.mixed = true
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Grace = 5 * time.Hour }
+		c.start()
+		c.pass(31 * time.Minute)
+		c.startWith(other)
+		c.startWith(other)
+		c.pass(time.Minute)
+		c.holder("long").stop()
+		c.pass(25 * time.Minute)
+		if all := c.store.ReadSeries(t.Context(), []string{"removed", "long"}); !all[0].Retired() || all[1].Retired() {
+			t.Errorf("25m after the drain began: retired %v, want true; the job of the run: %v, want false", all[0].Retired(), all[1].Retired())
+		}
+	})
+}
