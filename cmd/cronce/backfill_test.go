@@ -3,6 +3,7 @@ package main
 import (
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,5 +92,15 @@ func TestBackfillArguments(t *testing.T) {
 		`reason is "no", must be 3 to 500 characters of printable UTF-8`:              {"report", "--reason", "no", "--stop"},
 	} {
 		cronce(t, append([]string{"backfill"}, args...)...).want(t, exit.WrongUsage, want)
+	}
+}
+
+// A local time of a backfill is in UTC, whichever zone the machine has.
+func TestBackfillReadsTimesInUTC(t *testing.T) {
+	t.Parallel()
+	c := startWith(t, []string{"TZ=Asia/Shanghai"}, "backfill", "report", "--reason", "the outage", "--from", "2026-11-23 06:00", "--to", "2026-11-23 02:00")
+	<-c.gone
+	if got, want := c.stderr.String(), "--to is 2026-11-23T02:00:00Z, must be not before from, 2026-11-23T06:00:00Z"; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

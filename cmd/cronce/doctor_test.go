@@ -64,7 +64,7 @@ func TestDoctorCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 0 {
-			cronce(t, "doctor", "--redis", cl.url).want(t, exit.Fine, "ok      nodes        1 live: web-0\n", "no tick of the future is decided (13 jobs)\n")
+			cronce(t, "doctor", "--redis", cl.url).want(t, exit.Fine, "ok      nodes        1 live: web-0\n", "this one, cronce (13 jobs, 0 locks)\n", "no tick of the future is decided (13 jobs)\n")
 		}
 		if err := cl.Front().Leave(t.Context(), node); err != nil {
 			t.Fatal(err)

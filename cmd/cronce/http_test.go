@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,5 +45,14 @@ func TestHTTPFaults(t *testing.T) {
 		case want != "" && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter22")):
 			t.Errorf("%s: got %v, want %s", setting, err, want)
 		}
+	}
+}
+
+// Each of several bad values of one job of kind http is reported.
+func TestHTTPFaultsOfOneJob(t *testing.T) {
+	_, err := nodeConfig(t, "--config", file(t, "c.yaml", "jobs:\n  - {kind: http, name: a, spec: '@daily', http: {url: 'https://x', method: FETCH, expect: [200, 99]}}\n"))
+	text := fmt.Sprint(err)
+	if n := len(config.Split(err)); n != 2 || !strings.Contains(text, "jobs[0].http.method: is") || !strings.Contains(text, "jobs[0].http.expect[1]: is 99") {
+		t.Errorf("%d faults: %v", n, err)
 	}
 }

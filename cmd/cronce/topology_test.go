@@ -27,7 +27,7 @@ func runsOn(t *testing.T, yaml string, doctor ...string) {
 	config := file(t, "c.yaml", yaml+"jobs: [{kind: sleep, name: a, spec: '@every 1s'}]\n")
 	n := start(t, "node", "--config", config, "--http", "off")
 	eventually(t, "some runs", func() bool { return len(n.logs("run finished")) > 2 })
-	cronce(t, "verify", "--config", config).want(t, exit.Fine, "each has one verdict")
+	cronce(t, "verify", "--config", config).want(t, exit.Fine, "has one verdict.") // each has, or each of the others if one runs
 	cronce(t, "runs", "a", "--config", config).want(t, exit.Fine, "ok")
 	cronce(t, "doctor", "--config", config).want(t, exit.Fine, doctor...)
 }

@@ -131,6 +131,12 @@ func TestKeysOfThePlane(t *testing.T) {
 	if _, err := c.OpsWebhookURL(); err == nil || !strings.Contains(err.Error(), "ops.webhook.url: is http, so the token is sent") {
 		t.Error(err)
 	}
+	c.Ops.Webhook.URL = "https://${HOST}/a"
+	c.env = func(string) (string, bool) { return "127.0.0.1", true }
+	if _, err := c.OpsWebhookURL(); err == nil || !strings.Contains(err.Error(), "ops.webhook.url: is one with the address 127.0.0.1, must be one with a public address") {
+		t.Errorf("the address in the value of a variable: %v", err)
+	}
+	c.env = func(string) (string, bool) { return "hunter2", true }
 	c.Ops.Webhook.URL = "https://h/${A}"
 	if url, err := c.OpsWebhookURL(); err != nil || url != "https://h/hunter2" {
 		t.Error(url, err)

@@ -1,6 +1,8 @@
 package importcommand
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -106,11 +108,10 @@ func (c *crontab) variable(origin, name, value string) (reason string) {
 		c.shell = value
 		return ""
 	case "CRON_TZ":
-		zone, err := config.ParseZone(value)
-		if err != nil || value == "" {
-			return fmt.Sprintf("the zone %v: later lines are in the zone before", err)
+		if _, err := config.ParseZone(value); err != nil || value == "" {
+			return fmt.Sprintf("the zone %v: later lines are in the zone before", cmp.Or(err, errors.New("is empty")))
 		}
-		c.prefix, c.zone = "CRON_TZ="+value+" ", zone
+		c.prefix = "CRON_TZ=" + value + " "
 		return ""
 	case "RANDOM_DELAY":
 		minutes, err := number(value)

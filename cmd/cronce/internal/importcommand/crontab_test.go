@@ -120,6 +120,18 @@ func TestCrontabLines(t *testing.T) {
 	}
 }
 
+// A CRON_TZ without a zone has no effect, and the report has the reason.
+func TestEmptyZoneOfACrontab(t *testing.T) {
+	r := readCrontab("c", []byte("CRON_TZ=Asia/Shanghai\nCRON_TZ=\n0 1 * * * run x\n"), crontabOptions{zone: "UTC"})
+	bad := r.refused()
+	if len(bad) != 1 || bad[0].origin != "c:2" || !strings.Contains(bad[0].reason, "the zone is empty: later lines are in the zone before") {
+		t.Errorf("%+v", bad)
+	}
+	if good := r.imported(); len(good) != 1 || good[0].spec != "CRON_TZ=Asia/Shanghai 0 1 * * *" {
+		t.Errorf("%+v", good)
+	}
+}
+
 // Names stay when other lines come and go.
 func TestNamesAreStable(t *testing.T) {
 	name := func(text string) string {

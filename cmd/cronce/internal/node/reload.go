@@ -110,25 +110,29 @@ func (r *reloader) run(ctx context.Context) {
 			}
 			pause = quietTime
 		}
-		var c *config.Config
-		var err error
-		for { // a file that is being written may be incomplete
-			if wait.Sleep(ctx, pause) != nil {
-				return
-			}
-			seen = look(r.last.Files())
-			c, err = r.read(r.last)
-			if look(r.last.Files()).same(seen) {
-				break
-			}
-			pause = quietTime
+		c, now, err := r.settled(ctx, pause)
+		if ctx.Err() != nil {
+			return
 		}
-		if c != nil {
-			r.last = c
-			seen = look(c.Files())
-		}
+		seen = now
 		r.use(c, err, first)
 	}
+}
+
+// settled reads the files after a pause, and again until none of them changes meanwhile: a file that is being
+// written may be incomplete. It returns their state as well. It ends early with ctx.
+func (r *reloader) settled(ctx context.Context, pause time.Duration) (*config.Config, sight, error) {
+	for ; wait.Sleep(ctx, pause) == nil; pause = quietTime {
+		seen := look(r.last.Files())
+		c, err := r.read(r.last)
+		if c != nil {
+			r.last = c // it may include other files than before, whose state is not seen yet
+		}
+		if look(r.last.Files()).same(seen) {
+			return c, seen, err
+		}
+	}
+	return nil, nil, ctx.Err()
 }
 
 // use applies a configuration to the node, and logs the result. The first time it logs only if
