@@ -364,6 +364,39 @@ func TestTakeoverWithoutWatchers(t *testing.T) {
 	}
 }
 
+// A job that can never be decided has a tick each ten seconds, for which nodes stand in for watchers that live. A run that begins after
+// that, and whose node dies with the watchers in the same period, is taken over in time all the same.
+func TestTakeoverBehindAnUndecidedTick(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		jobs := []scheduler.Job{{Name: "steady", Spec: "@every 1s", Func: nothing}, {Name: "bad", Spec: "*/10 * * * * *", Func: nothing},
+			{Name: "long0", Spec: "22 1 * * * *", Takeover: scheduler.TakeoverRerun, Lease: 3 * time.Second, Func: takes(50 * time.Minute)}}
+		for i := range 2000 { // so that few of the turns read the run
+			jobs = append(jobs, scheduler.Job{Name: fmt.Sprintf("rare%d", i), Spec: "0 0 12 * * *", Func: nothing})
+		}
+		c := cluster(t, 40, jobs...)
+		c.slack = 5 * time.Minute
+		c.pass(30 * time.Second)
+		watchers := c.watchers(func() { c.pass(10 * time.Second) })
+		for _, n := range c.nodes {
+			n.wire.spoilKeys("bad")
+		}
+		c.pass(43 * time.Second)
+		for _, n := range append(watchers, c.holder("long0")) {
+			if n.killed.IsZero() {
+				n.kill()
+			}
+		}
+		c.pass(5 * time.Second)
+		if r := c.running("long0"); r == nil || r.Attempt != 2 {
+			t.Errorf("5s after its node died, %+v runs; want attempt 2 within the lease and two seconds", r)
+		}
+		for _, n := range c.nodes {
+			n.wire.spoilKeys()
+		}
+		c.pass(20 * time.Second)
+	})
+}
+
 // All nodes that watch a run have no free slot when its node dies. A node that has one takes the run over.
 func TestTakeoverByAFreeNode(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -48,7 +48,8 @@ type Claims struct {
 	divisions map[layout]*spread.Table
 	listing   bool  // a claim waits for the list of nodes
 	lists     int   // how often the list was read
-	learned   int64 // the period in which this node last learned of all runs in place of the watchers
+	learned   int64 // the period in which this node last learned of all runs in place of the watchers, for a group that was decided
+	guessed   int64 // the same, for a group that was not
 	effects   Effects
 }
 

@@ -145,5 +145,5 @@ func (c *Claims) Peeked(s *Share, answers []*series.Answer, now int64) (keep boo
 		}
 	}
 	c.deferred.recycle(s)
-	return s.Group.Count > 0 && c.unkept(&s.Group) && decided
+	return s.Group.Count > 0 && c.unkept(&s.Group, decided)
 }

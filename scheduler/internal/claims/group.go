@@ -63,8 +63,8 @@ func (c *Claims) group(t *dueTick) {
 }
 
 // In place of the watchers a few nodes, others each time, take over runs. They ask first. If no watcher has kept the group,
-// they learn of all runs: the watchers are dead or slow, or have no free slot for a run that they must take over. Nothing else
-// may be asked of the group: with many ticks, one of them is often undecided, as that of a node that died too.
+// they learn of all runs: the watchers are dead or slow, or have no free slot for a run that they must take over. With many ticks, one
+// of them is often undecided then, as that of a node that died too.
 // However large the fleet is and however slow the store, few nodes read all jobs.
 
 // standIn returns the period of a group, and whether this node stands in for the watchers in it. The more jobs there are, the longer
@@ -74,14 +74,19 @@ func (c *Claims) standIn(g *series.Group) (period int64, stands bool) {
 	return period, c.nodes.Among(watchersMost, 0, period, "")
 }
 
-// unkept is called for a group that no watcher has kept. It reports whether this node keeps it once it is decided.
-// Those that stand in do not, so that each of them learns of all runs once in a period.
-func (c *Claims) unkept(g *series.Group) (keep bool) {
+// unkept is called for a group that no watcher has kept. It reports whether this node keeps it.
+// Those that stand in do not, so that each of them learns of all runs: once in a period for groups that are decided, and once for others,
+// since a tick that can never be decided must not hide that the watchers die later.
+func (c *Claims) unkept(g *series.Group, decided bool) (keep bool) {
 	period, stands := c.standIn(g)
-	if stands && c.free > 0 && c.learned != period {
-		c.learned, c.effects.Learn = period, true
+	last := &c.learned
+	if !decided {
+		last = &c.guessed
 	}
-	return !stands
+	if stands && c.free > 0 && *last != period {
+		*last, c.effects.Learn = period, true
+	}
+	return decided && !stands
 }
 
 // unable reports whether a run that seems dead waits to be taken over by this node, which has no free slot.

@@ -100,7 +100,7 @@ func TestGroupThatNoWatcherKept(t *testing.T) {
 				if c.free = 0; end-(period+10)*learnEvery >= learnEvery/2 {
 					c.free = 1
 				}
-				if c.unkept(&g) {
+				if c.unkept(&g, true) {
 					keep++
 				}
 				if c.Effects().Learn {
@@ -134,7 +134,7 @@ func TestLearnSeldomOfManyJobs(t *testing.T) {
 			c.entries.Add()
 		}
 		for end := int64(30 * learnEvery); end < 33*learnEvery; end += groupSpan {
-			c.unkept(&series.Group{At: end})
+			c.unkept(&series.Group{At: end}, true)
 			if c.Effects().Learn {
 				learn++
 			}
@@ -192,18 +192,25 @@ func TestWatcherWithoutASlot(t *testing.T) {
 	}
 }
 
-// A node that stands in for the watchers learns of all runs also if a tick of the group is not decided.
+// A node that stands in for the watchers learns of all runs also if a tick of the group is not decided, and for a group that is, once more: the
+// watchers may have died since. It learns twice in a period at most.
 func TestUndecidedGroupThatNoWatcherKept(t *testing.T) {
 	learned := 0
 	for _, c := range fleetOf(40) {
-		if c.free = 1; c.Peeked(&Share{Group: series.Group{At: learnEvery, Count: 2}}, nil, learnEvery) {
-			t.Error("a group is kept with an undecided tick")
-		}
-		if c.Effects().Learn {
-			learned++
+		c.free = 1
+		for i, decided := range []bool{false, false, true, true, false} {
+			s := &Share{Group: series.Group{At: learnEvery, Count: 2}, whole: decided}
+			if keep := c.Peeked(s, nil, learnEvery); keep && !decided {
+				t.Error("a group is kept with an undecided tick")
+			}
+			if c.Effects().Learn {
+				if learned++; i != 0 && i != 2 {
+					t.Errorf("a node learns of group %d", i)
+				}
+			}
 		}
 	}
-	if learned != watchersMost {
-		t.Errorf("%d nodes learn", learned)
+	if learned != 2*watchersMost {
+		t.Errorf("nodes learn %d times", learned)
 	}
 }
