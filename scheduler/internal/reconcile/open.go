@@ -51,7 +51,7 @@ func (r *Reconciler) openPartition(ctx context.Context, jobs []*job.Job) {
 			return
 		}
 		batch := jobs[:min(len(jobs), batchMax)]
-		r.request(ctx, batch, 0)
+		_ = r.request(ctx, batch, 0) // which retries its jobs later
 		jobs = jobs[len(batch):]
 	}
 }
