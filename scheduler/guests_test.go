@@ -265,7 +265,7 @@ func (g *guest) enter() {
 	g.store.Open(context.Background(), []series.OpenRequest{o})
 }
 
-// keep keeps an output of one of the latest grants, and reads that of another.
+// keep keeps the output of one of the latest grants, and reads the outputs of others.
 func (g *guest) keep() {
 	r, ok := g.run()
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A sharded number, of which a node gave one shard back, ends after a run that began later has failed.
+// A sharded number with one shard that a node gave back ends after a run that began later has failed.
 // When both leave the lines of the journal, each is judged by its own text: both are exceptions, and
 // the number has its sheet.
 func TestSheetAfterALaterErrorIsAnException(t *testing.T) {

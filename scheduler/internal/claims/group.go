@@ -64,7 +64,7 @@ func (c *Claims) group(t *dueTick) {
 
 // In place of the watchers a few nodes, others each time, take over runs. They ask first. If no watcher has kept the group,
 // they learn of all runs: the watchers are dead or slow, or have no free slot for a run that they must take over. With many ticks, one
-// of them is often undecided then, as that of a node that died too.
+// of them is often undecided then, because a node that died was to claim it.
 // However large the fleet is and however slow the store, few nodes read all jobs.
 
 // standIn returns the period of a group, and whether this node stands in for the watchers in it. The more jobs there are, the longer
