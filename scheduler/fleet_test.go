@@ -335,6 +335,20 @@ func lone(n int) []scheduler.Job {
 	return jobs
 }
 
+// outlives kills the watchers and the node with the run of long0. Another node has to take the run over.
+func (c *world) outlives(watchers []*node) {
+	c.t.Helper()
+	for _, n := range append(watchers, c.holder("long0")) {
+		if n.killed.IsZero() {
+			n.kill()
+		}
+	}
+	c.pass(5 * time.Second)
+	if r := c.running("long0"); r == nil || r.Attempt != 2 {
+		c.t.Errorf("5s after its node died, %+v runs; want attempt 2 within the lease and two seconds", r)
+	}
+}
+
 // A node dies with all nodes that watch its run. Others notice that no node watches, and take the run over when its lease has ended: also
 // if in each second many ticks are due, some of them on dead nodes.
 func TestTakeoverWithoutWatchers(t *testing.T) {
@@ -350,15 +364,7 @@ func TestTakeoverWithoutWatchers(t *testing.T) {
 				c.pass(30 * time.Second)
 				watchers := c.watchers(func() { c.pass(10 * time.Second) })
 				c.pass(34 * time.Second)
-				for _, n := range append(watchers, c.holder("long0")) {
-					if n.killed.IsZero() {
-						n.kill()
-					}
-				}
-				c.pass(5 * time.Second)
-				if r := c.running("long0"); r == nil || r.Attempt != 2 {
-					t.Errorf("5s after its node died, %+v runs; want attempt 2 within the lease and two seconds", r)
-				}
+				c.outlives(watchers)
 			})
 		})
 	}
@@ -381,15 +387,7 @@ func TestTakeoverBehindAnUndecidedTick(t *testing.T) {
 			n.wire.spoilKeys("bad")
 		}
 		c.pass(43 * time.Second)
-		for _, n := range append(watchers, c.holder("long0")) {
-			if n.killed.IsZero() {
-				n.kill()
-			}
-		}
-		c.pass(5 * time.Second)
-		if r := c.running("long0"); r == nil || r.Attempt != 2 {
-			t.Errorf("5s after its node died, %+v runs; want attempt 2 within the lease and two seconds", r)
-		}
+		c.outlives(watchers)
 		for _, n := range c.nodes {
 			n.wire.spoilKeys()
 		}
