@@ -96,7 +96,7 @@ func (tw *twin) send(of []*model, batch []modelClaim) {
 		if got.Kind == series.KindGranted && got.Wait > want.Wait-time.Millisecond && got.Wait < want.Wait {
 			want.Wait = got.Wait // the store's clock was between two milliseconds
 		}
-		if got.Left > 0 && (got.Left < want.Left && want.Of > 0 || want.Left == 0 && want.Free > 0) {
+		if got.Left > 0 && want.Of > 0 && (got.Left < want.Left || want.Left == 0 && got.Left <= m.unended(got.Now)) {
 			want.Left = got.Left // the store need not know that a lease was renewed, or that a shard has ended
 		}
 		if !reflect.DeepEqual(got, want) {
@@ -107,6 +107,17 @@ func (tw *twin) send(of []*model, batch []modelClaim) {
 			m.keepShards(&got, cs[i].Owner, fence)
 		}
 	}
+}
+
+// unended returns how long the leases of the shards that are settled would last if none of them had ended.
+func (m *model) unended(now int64) time.Duration {
+	end := now
+	for i := range m.Sheet.Shards {
+		if h := &m.Sheet.Shards[i]; h.Ended != 0 {
+			end = max(end, h.Until)
+		}
+	}
+	return time.Duration(end-now) * time.Millisecond
 }
 
 // ruleFence returns the fence of the rules that corresponds to a fence of the store.
