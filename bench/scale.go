@@ -26,7 +26,7 @@ func (e *Env) loads() []int  { return either(e, []int{10, 100, 1000, 3000}, []in
 // scale measures how the cost of a tick grows with the nodes, and with the jobs that are due at one instant, in turns in one run.
 func scale(ctx context.Context, env *Env) ([]Row, error) {
 	byNodes, byJobs := growths{}, growths{}
-	for range either(env, 3, 1) {
+	for range either(env, 5, 1) {
 		for _, contender := range []string{contend.Recipe, contend.Cronce} {
 			ours := contender == contend.Cronce
 			for _, nodes := range env.fleets() {
@@ -85,13 +85,18 @@ func redisCPU(r clusterResult) time.Duration { return r.RedisCPU }
 func nodesCPU(r clusterResult) time.Duration { return r.CPU }
 func most99(r clusterResult) time.Duration   { return r.First.P99 }
 
+// values returns one figure of each round, the least first.
+func (g growths) values(contender string, by int, figure func(clusterResult) time.Duration) (all []time.Duration) {
+	for _, r := range g[contender][by] {
+		all = append(all, figure(r))
+	}
+	slices.Sort(all)
+	return all
+}
+
 // median returns the median of one figure.
 func (g growths) median(contender string, by int, figure func(clusterResult) time.Duration) time.Duration {
-	var values []time.Duration
-	for _, r := range g[contender][by] {
-		values = append(values, figure(r))
-	}
-	return measure.Median(values)
+	return measure.Median(g.values(contender, by, figure))
 }
 
 // by returns the quantities of a contender, the least first.
@@ -103,11 +108,12 @@ func (g growths) by(contender string) (all []int) {
 	return all
 }
 
-// list lists the medians of one figure.
+// list lists the medians of one figure, each with the least and the most of its rounds.
 func (g growths) list(contender string, figure func(clusterResult) time.Duration) string {
 	var texts []string
 	for _, by := range g.by(contender) {
-		texts = append(texts, ms(g.median(contender, by, figure)))
+		all := g.values(contender, by, figure)
+		texts = append(texts, fmt.Sprintf("%s (%.1f to %.1f)", ms(measure.Median(all)), all[0].Seconds()*1000, all[len(all)-1].Seconds()*1000))
 	}
 	return strings.Join(texts, ", ")
 }

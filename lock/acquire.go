@@ -28,7 +28,7 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease,
 		return lease, err
 	}
 	a := l.acquisition(key, o)
-	if err := l.check(&a, &o); err != nil {
+	if err := l.check(ctx, &a, &o); err != nil {
 		return nil, err
 	}
 	a.Barge = o.Barge
@@ -69,7 +69,7 @@ func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, er
 		return lease, err
 	}
 	a := l.acquisition(key, o)
-	if err := l.check(&a, &o); err != nil {
+	if err := l.check(ctx, &a, &o); err != nil {
 		return nil, err
 	}
 	w := l.wants(key)
@@ -144,7 +144,10 @@ func (l *Locker) acquisition(key string, o Options) driver.Acquisition {
 }
 
 // check rejects an acquisition that no store, or not this one, supports.
-func (l *Locker) check(a *driver.Acquisition, o *Options) error {
+func (l *Locker) check(ctx context.Context, a *driver.Acquisition, o *Options) error {
+	if ctx == nil { // its first use would panic in the turn of this caller, which then would never end
+		return driver.Refuse("context", "nil", "a context")
+	}
 	if err := o.check(a); err != nil {
 		return err
 	}

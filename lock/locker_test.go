@@ -260,6 +260,27 @@ func TestDoWithoutAFunction(t *testing.T) {
 	wantErr(t, "release", held.Release(t.Context()), nil)
 }
 
+// Without a context no call acquires a key, and none waits for its turn after it.
+func TestWithoutAContext(t *testing.T) {
+	l := lock.New(memlock.New(memlock.Options{}), "a")
+	var none context.Context
+	for name, call := range map[string]func(o lock.Options) error{
+		"TryAcquire": func(o lock.Options) error { _, err := l.TryAcquire(none, "k", o); return err },
+		"Acquire":    func(o lock.Options) error { _, err := l.Acquire(none, "k", o); return err },
+		"AcquireAll": func(o lock.Options) error { _, err := l.AcquireAll(none, []string{"k", "other"}, o); return err },
+		"Do": func(o lock.Options) error {
+			return l.Do(none, "k", o, func(context.Context, *lock.Lease) error { return errors.New("called") })
+		},
+	} {
+		for _, o := range []lock.Options{{}, {Reenter: true}} {
+			if bad, ok := errors.AsType[*lock.ArgumentError](call(o)); !ok || bad.Argument != "context" {
+				t.Errorf("%s with %+v: %v, want an error about the context", name, o, bad)
+			}
+			wantErr(t, "release", acquire(t, l, "k", o).Release(t.Context()), nil)
+		}
+	}
+}
+
 func ExampleLocker_Do() {
 	locker := lock.New(&memlock.Store{}, "pod-1") // in a program by lock.Open
 	err := locker.Do(context.Background(), "report", lock.Options{}, func(ctx context.Context, lease *lock.Lease) error {

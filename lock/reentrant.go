@@ -14,6 +14,9 @@ type heldKey struct {
 
 // held returns the outermost lease on key that ctx came from, nil if there is none.
 func (l *Locker) held(ctx context.Context, key string) *Lease {
+	if ctx == nil {
+		return nil // the check of the arguments refuses it
+	}
 	s, _ := ctx.Value(heldKey{l, key}).(*Lease)
 	if s != nil && s.outer != nil {
 		return s.outer

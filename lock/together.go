@@ -25,7 +25,7 @@ func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Lease
 	as := make([]driver.Acquisition, len(keys))
 	for i, key := range keys {
 		a.Key, a.Barge = key, o.Barge
-		if err := l.check(&a, &o); err != nil {
+		if err := l.check(ctx, &a, &o); err != nil {
 			return nil, err
 		}
 		as[i] = a

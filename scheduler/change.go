@@ -61,7 +61,7 @@ func (n *Node) opened(jobs []*job.Job) {
 		return // all are opened when Run begins
 	}
 	for _, j := range jobs {
-		n.unopened.Add(j)
+		n.wanted.Add(j)
 	}
 }
 

@@ -44,7 +44,7 @@ type Node struct {
 	claimer    *claimer.Claimer      // keeps the leases of runs
 	dispatcher *dispatch.Dispatcher  // claims ticks when they are due
 	runs       *runs.Runs            // executes granted ticks
-	unopened   *reconcile.Requests   // jobs that a part wants to be opened
+	wanted     *reconcile.Requests   // jobs that a part wants to be opened, and partitions that one wants to be read
 	reconciler *reconcile.Reconciler // opens jobs, and finds undecided ticks and abandoned runs
 	heart      *heartbeat.Heart      // reports that the node is alive, and reads the clock
 	requests   requests.Counts       // to the store
@@ -65,7 +65,7 @@ func New(cfg Config) (*Node, error) {
 	if partitioned, is := cfg.Store.(series.Partitioned); is {
 		partitions = max(partitioned.Partitions(), 1)
 	}
-	n := &Node{id: cfg.Name + "-" + uuid.NewString()[:8], changed: signal.New(), unopened: reconcile.NewRequests()}
+	n := &Node{id: cfg.Name + "-" + uuid.NewString()[:8], changed: signal.New(), wanted: reconcile.NewRequests()}
 	n.places = &places{timeout: cfg.StoreTimeout}
 	if cfg.Store != nil { // its absence is among the faults
 		n.places.locker = lock.New(cfg.Store, n.id)
@@ -93,7 +93,7 @@ func New(cfg Config) (*Node, error) {
 
 // connect makes the parts of the node. Each gets the parts that it calls, which are made before it.
 func (n *Node) connect(partitions int) {
-	cfg, revisions, early, learn := &n.cfg, new(job.Revisions), signal.New(), signal.New()
+	cfg, revisions, early := &n.cfg, new(job.Revisions), signal.New()
 	n.events = newEvents(cfg.Logger, cfg.Observers, n.id, &n.clock)
 	n.monitor = &monitor{Health: health.New(cfg.Store, partitions, time.Now()), events: n.events, early: early}
 	store := n.requests.Measure(cfg.Store)
@@ -112,7 +112,7 @@ func (n *Node) connect(partitions int) {
 	work := &executions{namespace: cfg.Namespace, node: n.id, logger: slog.New(n.events.log), registry: n.registry, outputs: n.outputs}
 	n.runs = runs.New(runs.Config{
 		Store: store, Refuses: refuses(cfg.Store), EndAnswered: n.monitor.EndAnswered, EndTimeout: cfg.StoreTimeout,
-		Events: n.events, Work: work.work, Open: n.unopened.Add,
+		Events: n.events, Work: work.work, Open: n.wanted.Add,
 		Changed: n.changed, CancelGrace: cfg.CancelGrace,
 	})
 	n.claimer = claimer.New(store, n.id)
@@ -127,14 +127,14 @@ func (n *Node) connect(partitions int) {
 			Nodes: rendezvous.Of(n.id, nil), Revisions: revisions,
 		},
 		Claimer: n.claimer, Peeker: peeker, Groups: groups, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
-		Open: n.unopened.Add, Beat: early, Learn: learn, Changed: n.changed, Local: n.local,
+		Open: n.wanted.Add, Learn: n.wanted.Read, Beat: early, Changed: n.changed, Local: n.local,
 	})
 	controlled, _ := cfg.Store.(series.Controlled)
 	if n.local { // nodes of a local store need not open a job for as long as a removal may take
 		controlled = nil
 	}
 	n.reconciler = reconcile.New(reconcile.Config{
-		Store: store, Control: controlled, Node: n.id, Partitions: partitions, Clock: &n.clock, Revisions: revisions, Requests: n.unopened, Learn: learn, Dispatcher: n.dispatcher,
+		Store: store, Control: controlled, Node: n.id, Partitions: partitions, Clock: &n.clock, Revisions: revisions, Requests: n.wanted, Dispatcher: n.dispatcher,
 		Health: n.monitor, Events: n.events, Opened: n.runs.Opened, Timeout: cfg.StoreTimeout,
 	})
 	n.heart = heartbeat.New(heartbeat.Config{

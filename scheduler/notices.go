@@ -42,7 +42,7 @@ var renotify = wait.Backoff{First: time.Second, Longest: time.Minute, Spread: tr
 func (n *Node) heed(name string) {
 	n.claimer.RenewNow(name)
 	if j := n.registry.named(name); j != nil && !n.dispatcher.Draining() {
-		n.unopened.Add(j)
+		n.wanted.Add(j)
 	}
 }
 

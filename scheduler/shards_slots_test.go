@@ -64,3 +64,27 @@ func TestTicksDuringMoreShardsThanSlots(t *testing.T) {
 		})
 	}
 }
+
+// A node without a free slot at two ticks of a broadcast starts its run of the first one as soon as it has a slot: that tick keeps the
+// later ones from all nodes until then.
+func TestBroadcastWaitsForASlotOverTwoTicks(t *testing.T) {
+	for _, overlap := range []scheduler.Overlap{scheduler.OverlapSkip, scheduler.OverlapQueue} {
+		t.Run(fmt.Sprint(overlap), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := share(t, scheduler.Job{Spec: "@every 5s", Broadcast: true, Overlap: overlap, Deadline: time.Minute})
+				busy := scheduler.Job{Name: "busy", Spec: fmt.Sprintf("@at %s", time.Now().UTC().Add(36*time.Second).Format(time.RFC3339)), Func: takes(10*time.Second + 500*time.Millisecond)}
+				c.setup = func(cfg *scheduler.Config) { cfg.Concurrency = 1 }
+				c.start()
+				c.start()
+				c.setup = func(cfg *scheduler.Config) { cfg.Concurrency, cfg.Jobs = 1, append(cfg.Jobs, busy) }
+				c.start()
+				time.Sleep(49 * time.Second)
+				c.end()
+				first := time.Now().Truncate(5 * time.Second).Add(-5 * time.Second)
+				if got := c.on(first); len(got) != 3 {
+					t.Errorf("the tick %v ran on %v, want on three nodes", first, got)
+				}
+			})
+		})
+	}
+}

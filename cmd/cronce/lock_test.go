@@ -264,6 +264,28 @@ func TestLockEnds(t *testing.T) {
 	}
 }
 
+// With the second signal cronce kills a command that is slow to end, before its grace has passed, and frees the lock.
+func TestLockStoppedTwice(t *testing.T) {
+	m, url := newRedis(t)
+	killTwice(t, start(t, under(url, []string{"--grace", "1h"}, stubborn)...))
+	free(t, m)
+}
+
+// stubborn is a script that does not end with SIGTERM.
+const stubborn = `trap "echo gets it" TERM; echo runs; while :; do sleep 0.01; done`
+
+// killTwice sends two signals to a cronce that runs the stubborn script.
+func killTwice(t *testing.T, c *child) {
+	t.Helper()
+	for _, printed := range []string{"runs", "gets it"} {
+		eventually(t, printed, func() bool { return strings.Contains(c.stdout.String(), printed) })
+		c.signal(syscall.SIGTERM)
+	}
+	if code := c.code(); code != 128+int(syscall.SIGKILL) {
+		t.Errorf("the exit code is %d, want that of a killed command", code)
+	}
+}
+
 // Under timeout, as in the help, all parts of a pipe end when cronce gets SIGTERM, including those
 // that ignore it. The output of a process ends when no process has it any more.
 func TestLockEndsPipe(t *testing.T) {

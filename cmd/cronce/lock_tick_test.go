@@ -145,6 +145,19 @@ func TestLockTickFails(t *testing.T) {
 	}
 }
 
+// The command of a tick that is stopped twice is killed, and its run has failed: later ticks do not wait for it.
+func TestLockTickStoppedTwice(t *testing.T) {
+	t.Parallel()
+	for name, store := range tickStores(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, "lock", "backup", "--store", store, "--tick", "@yearly", "--grace", "1h", "--", "sh", "-c", stubborn)
+			killTwice(t, c)
+			cronce(t, "why", "lock/backup", "last", "--store", store).want(t, exit.Fine, "ended as failed", "the command ended with 137")
+		})
+	}
+}
+
 // Flags without a meaning for ticks are refused, and so is an invalid spec.
 func TestLockTickUsage(t *testing.T) {
 	t.Parallel()

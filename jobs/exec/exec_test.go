@@ -70,8 +70,13 @@ func TestStdinDirUmask(t *testing.T) {
 	dir, mask := t.TempDir(), 0o077
 	c := sh("cat >copy; umask")
 	c.Dir, c.Umask, c.Stdin = dir, &mask, strings.Repeat("line\n", 10000)
-	if err := run(t, t.Context(), runner(t), c); err != nil {
+	r := runner(t)
+	before := run(t, t.Context(), r, sh("umask; exit 1"))
+	if err := run(t, t.Context(), r, c); err != nil {
 		t.Fatal(err)
+	}
+	if after := run(t, t.Context(), r, sh("umask; exit 1")); after.Error() != before.Error() {
+		t.Errorf("the next command has another mask: %v, want %v", after, before)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "copy"))
 	info, _ := os.Stat(filepath.Join(dir, "copy"))
@@ -180,8 +185,8 @@ func TestRunnerEnds(t *testing.T) {
 	go func() { done <- run(t, t.Context(), r, sh("trap '' TERM; setsid sleep "+m+" & sleep "+m)) }()
 	eventually(t, "two processes", func() bool { return len(alive(m)) >= 2 })
 	stop()
-	if err := <-done; err == nil {
-		t.Error("the command succeeded")
+	if err := <-done; err == nil || err.Error() != "killed by SIGKILL" {
+		t.Errorf("the command: %v, want killed by SIGKILL", err)
 	}
 	if err := <-ended; err != nil || alive(m) != nil {
 		t.Errorf("%v, left %v", err, alive(m))
@@ -210,6 +215,48 @@ func TestNotFound(t *testing.T) {
 	} {
 		if _, err := c.command.Find(); err == nil || err.Error() != c.want || !errors.Is(err, c.is) {
 			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
+// A program that the system refuses to start fails the run with the reason.
+func TestRefusedProgram(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, []byte("no program"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	err := run(t, t.Context(), runner(t), exec.Command{Args: []string{program}})
+	if err == nil || !strings.HasPrefix(err.Error(), `exec: starting "`+program+`": `) || !strings.HasSuffix(err.Error(), "exec format error") {
+		t.Errorf("%v, want an error of the format", err)
+	}
+}
+
+// A program is searched for in the absolute directories of the PATH alone, and one with a slash in the directory of the command.
+// The file that is found does not depend on the working directory of the one that starts it.
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, mode := range map[string]os.FileMode{"here": 0o700, "sub/tool": 0o700, "locked/tool": 0o600} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, nil, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ program, dir, path, want string }{
+		{"tool", "", dir + "/locked:" + dir + "/sub", dir + "/sub/tool"},
+		{"tool", "", dir + "/locked:/nothing/there", `exec: finding "tool" in PATH: permission denied`},
+		{"tool", "", "sub", `exec: finding "tool" in PATH: file does not exist`},
+		{"here", "", ":.:" + dir, dir + "/here"},
+		{"here", "", ":.", `exec: finding "here" in PATH: file does not exist`},
+		{"./tool", "sub", "", dir + "/sub/tool"},
+		{"sub/tool", "", "", dir + "/sub/tool"},
+	} {
+		command := exec.Command{Args: []string{c.program}, Dir: c.dir, Env: []string{"PATH=" + c.path}}
+		got, err := command.Find()
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s in %q and PATH=%s: %s, want %s", c.program, c.dir, c.path, got, c.want)
 		}
 	}
 }

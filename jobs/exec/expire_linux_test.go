@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // A command that got SIGTERM because its lease was about to end gets SIGKILL at its original time,
@@ -58,6 +59,35 @@ func TestKillAt(t *testing.T) {
 		run := &wardenRun{request: request{Kill: c.lease}, stop: c.stop}
 		if got := run.killAt(); got != c.want {
 			t.Errorf("lease %d, grace %d: SIGKILL at %d, want %d", c.lease, c.stop, got, c.want)
+		}
+	}
+}
+
+// A command that was requested to end keeps its grace when the time passes at which its lease would have ended it, and does not
+// count as ended by its lease.
+func TestStoppedBeforeItsLeaseEnds(t *testing.T) {
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	run := &wardenRun{request: request{ID: 1, Term: 1000, Kill: 9000}, pid: gone.Process.Pid}
+	w := &warden{runs: map[uint64]*wardenRun{1: run}, owners: map[int]*wardenRun{}, replies: newReplies(nil)}
+	w.take(received{request: request{Op: opStop, ID: 1, Kill: 5000}}, true)
+	if w.act(1500); run.expired || run.over != 0 || w.next(1500) != 5000 {
+		t.Errorf("after the time of SIGTERM: expired %v, next at %d, want SIGKILL at 5000", run.expired, w.next(1500))
+	}
+	if w.act(5000); run.expired || run.over != 5000 {
+		t.Errorf("after its grace: expired %v, killed at %d", run.expired, run.over)
+	}
+}
+
+// The warden searches for the processes of a killed run again, also if no process ends: soon at first, later once a second.
+func TestNextSearch(t *testing.T) {
+	for ago, want := range map[time.Duration]time.Duration{0: sweepEvery, 400 * time.Millisecond: 100 * time.Millisecond, time.Hour: time.Second} {
+		now := bootTime() + int64(24*time.Hour)
+		w := &warden{runs: map[uint64]*wardenRun{1: {over: now - int64(ago)}}}
+		if got := time.Duration(w.next(now) - now); got != want {
+			t.Errorf("killed %v ago: the next search is after %v, want %v", ago, got, want)
 		}
 	}
 }
@@ -145,16 +175,28 @@ func TestEndedDuringASearch(t *testing.T) {
 func TestNoRenewalWaitsForAStart(t *testing.T) {
 	later := bootTime() + 1e12
 	run := &wardenRun{request: request{ID: 1, Term: 1000, Kill: 2000}}
+	refused := map[uint64][]*os.File{} // the outputs of the commands that are not started: one that stays open delays its run
+	for _, id := range []uint64{2, 4} {
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused[id] = []*os.File{null}
+	}
 	w := &warden{requests: make(chan received, 9), runs: map[uint64]*wardenRun{1: run}, replies: newReplies(nil)}
 	for _, q := range []request{
-		{Op: opStart, ID: 2, Term: 1000, Kill: 2000},
+		{Op: opStart, ID: 2, Term: 1000, Kill: later},
 		{Op: opStart, ID: 3, Term: 1000, Kill: 2000},
 		{Op: opStart, ID: 4, Term: 1000, Kill: 2000},
 		{Op: opExtend, ID: 3, Term: later, Kill: later},
 		{Op: opStop, ID: 4, Kill: later},
 		{Op: opExtend, ID: 1, Term: later, Kill: later},
 	} {
-		w.requests <- received{request: q}
+		r := received{request: q}
+		if q.Op == opStart {
+			r.files = refused[q.ID]
+		}
+		w.requests <- r
 	}
 	if w.drain(); run.Kill != later || len(w.runs) != 1 {
 		t.Errorf("SIGKILL at %d before the first start, want %d", run.Kill, later)
@@ -164,5 +206,10 @@ func TestNoRenewalWaitsForAStart(t *testing.T) {
 	}
 	if got := w.replies.take(); len(got) != 2 || got[0].ID != 4 || got[0].Err != errEnded || got[1].ID != 2 || !got[1].Lease {
 		t.Errorf("the replies are %v, want the fourth stopped, the second out of its lease", got)
+	}
+	for id, files := range refused {
+		if err := files[0].Close(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("the output of %d is open", id)
+		}
 	}
 }

@@ -33,7 +33,11 @@ func startGroup(cmd *osexec.Cmd, mask *int) error {
 	return cmd.Start()
 }
 
-func terminateGroup(cmd *osexec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+// terminateGroup sends SIGTERM to the group, and SIGCONT, so that a stopped process gets it.
+func terminateGroup(cmd *osexec.Cmd) {
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGCONT)
+}
 
 func killGroup(cmd *osexec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 

@@ -1,6 +1,7 @@
 package exec_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -23,7 +24,8 @@ func TestManyExitCodes(t *testing.T) {
 	if err := run(t, t.Context(), r, sh("true")); err != nil { // the warden is there
 		t.Fatal(err)
 	}
-	before := descriptors(t)
+	warden := wardenOf(t, os.Getpid())
+	before, ofWarden := descriptors(t, os.Getpid()), descriptors(t, warden)
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range atOnce {
@@ -46,9 +48,12 @@ func TestManyExitCodes(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if after := descriptors(t); after > before {
+	if after := descriptors(t, os.Getpid()); after > before {
 		t.Errorf("%d descriptors, %d before", after, before)
 	}
+	eventually(t, "a warden with as few descriptors as before", func() bool { // it may still search for processes
+		return descriptors(t, warden) <= ofWarden
+	})
 	for _, child := range children(t, os.Getpid()) {
 		for _, orphan := range children(t, child) {
 			t.Errorf("the warden %d has the child %d", child, orphan)
@@ -56,9 +61,28 @@ func TestManyExitCodes(t *testing.T) {
 	}
 }
 
-func descriptors(t *testing.T) int {
+// Commands that cannot be started, because their runs end before there is a warden, leave no descriptor.
+func TestNoDescriptorIsLeftByAFailedStart(t *testing.T) {
+	r, err := exec.New(exec.Config{Warden: []string{"warden"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	before := descriptors(t, os.Getpid())
+	for range 100 {
+		if err := run(t, ctx, r, sh("true")); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	if after := descriptors(t, os.Getpid()); after > before {
+		t.Errorf("%d descriptors, %d before", after, before)
+	}
+}
+
+func descriptors(t *testing.T, pid int) int {
 	t.Helper()
-	all, err := os.ReadDir("/proc/self/fd")
+	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	if err != nil {
 		t.Fatal(err)
 	}

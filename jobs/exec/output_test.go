@@ -66,6 +66,14 @@ func TestOutputTail(t *testing.T) {
 	if len(got) > maxTail || len(got) < maxTail-4 || !strings.HasSuffix(text, got) || !utf8.ValidString(got) {
 		t.Errorf("%d bytes are kept: %q…", len(got), got[:16])
 	}
+	o, text = &output{}, ""
+	for range 3 * maxTail / len("äöü\n") { // at each length
+		o.write([]byte("äöü\n"))
+		text += "äöü\n"
+		if n := len(o.text()); n < min(len(text), maxTail-4) {
+			t.Fatalf("%d of %d bytes are kept", n, len(text))
+		}
+	}
 }
 
 // However much a command writes, with or without lines, at most two tails and a line are kept.

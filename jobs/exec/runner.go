@@ -83,6 +83,11 @@ func (r *Runner) Func(c Command) (scheduler.Func, error) {
 		return nil, err
 	}
 	c.Args, c.Secrets = slices.Clone(c.Args), slices.Clone(c.Secrets)
+	c.SkipCodes, c.PermanentCodes, c.RetryCodes = slices.Clone(c.SkipCodes), slices.Clone(c.PermanentCodes), slices.Clone(c.RetryCodes)
+	if c.Umask != nil {
+		mask := *c.Umask
+		c.Umask = &mask
+	}
 	c.Env = c.environment()
 	if c.Grace == 0 {
 		c.Grace = defaultGrace

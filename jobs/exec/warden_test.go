@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	osexec "os/exec"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -92,6 +93,52 @@ func TestWardenKilled(t *testing.T) {
 	}
 	if err := run(t, t.Context(), r, sh("true")); err != nil {
 		t.Error(err)
+	}
+}
+
+// A command dies with its warden also if the node, which is stopped, cannot end it.
+func TestWardenOfAFrozenNodeKilled(t *testing.T) {
+	m := marker(t)
+	n := osexec.Command(os.Args[0], "node", "exec sleep "+m)
+	if err := n.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = n.Process.Kill()
+		_ = n.Wait()
+	})
+	eventually(t, "sleep", func() bool { return alive("sleep\x00"+m) != nil })
+	warden := wardenOf(t, n.Process.Pid)
+	if err := errors.Join(n.Process.Signal(syscall.SIGSTOP), syscall.Kill(warden, syscall.SIGKILL)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "empty", func() bool { return alive("sleep\x00"+m) == nil })
+}
+
+// The warden has a session of its own, which no signal of the node's terminal reaches, and no variable of the node.
+func TestWardenIsApart(t *testing.T) {
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "not for the warden")
+	if err := run(t, t.Context(), runner(t), sh("true")); err != nil {
+		t.Fatal(err)
+	}
+	dir := "/proc/" + strconv.Itoa(wardenOf(t, os.Getpid()))
+	env, err := os.ReadFile(dir + "/environ")
+	if want := "PATH=/usr/local/bin:/usr/bin:/bin\x00CRONCE_WARDEN=1\x00"; err != nil || string(env) != want {
+		t.Errorf("its variables are %q, %v, want %q", env, err, want)
+	}
+	stat, _ := os.ReadFile(dir + "/stat")
+	if f := strings.Fields(string(stat)); len(f) < 6 || f[0] != f[5] {
+		t.Errorf("it does not lead its session: %s", stat)
+	}
+}
+
+// Signals to the group of the node, as when a service ends, reach the warden too. It leaves them to the node: the command, whose
+// parent it is, goes on.
+func TestSignalsForTheNode(t *testing.T) {
+	for _, signal := range []string{"TERM", "INT", "HUP", "QUIT", "PIPE"} {
+		if err := run(t, t.Context(), runner(t), sh("kill -"+signal+" $PPID; exit 3")); err == nil || err.Error() != "exit code 3" {
+			t.Errorf("SIG%s: %v, want exit code 3", signal, err)
+		}
 	}
 }
 
@@ -192,11 +239,28 @@ func TestUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	c := sh("id -un; grep NoNewPrivs /proc/$$/status; exit 1")
-	c.User = "nobody"
-	err := run(t, t.Context(), runner(t), c)
-	if e, ok := errors.AsType[*exec.ExitError](err); !ok || e.Output != "nobody\nNoNewPrivs:\t1\n" {
-		t.Errorf("%v, want nobody without new rights", err)
+	nobody, err := user.Lookup("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := nobody.GroupIds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, also := runner(t), " "+strings.Join(groups, " ")
+	for _, c := range []struct{ user, group, want string }{
+		{"nobody", "", nobody.Uid + ":" + nobody.Gid + ":" + also[1:]},
+		{"nobody", "77777", nobody.Uid + ":77777:77777" + also},
+		{nobody.Uid, "77777", nobody.Uid + ":77777:77777" + also},
+		{"77777", "", "77777:77777:77777"}, // no account has this number
+		{"", "77777", "0:77777:77777"},
+	} {
+		command := sh("echo $(id -u):$(id -g):$(id -G); grep NoNewPrivs /proc/$$/status; exit 1")
+		command.User, command.Group = c.user, c.group
+		err := run(t, t.Context(), r, command)
+		if e, ok := errors.AsType[*exec.ExitError](err); !ok || e.Output != c.want+"\nNoNewPrivs:\t1\n" {
+			t.Errorf("user %q and group %q: %+v, want %s without new rights", c.user, c.group, e, c.want)
+		}
 	}
 }
 

@@ -55,6 +55,19 @@ func TestKillTimes(t *testing.T) {
 	}
 }
 
+// A renewal that is read late, as by a node that was stopped, does not shorten the time between SIGTERM and SIGKILL.
+func TestRenewalReadLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		deadline := time.Now().Add(9 * time.Second)
+		w := newWatch(func() time.Time { return deadline }, 4*time.Second)
+		time.Sleep(8 * time.Second)
+		deadline = deadline.Add(3 * time.Second)
+		if !w.read() || w.kill != deadline || w.kill.Sub(w.term) != 3*time.Second {
+			t.Errorf("SIGTERM comes %v before SIGKILL, want 3s", w.kill.Sub(w.term))
+		}
+	})
+}
+
 func TestWatch(t *testing.T) {
 	for name, c := range map[string]struct {
 		cause error // of the context's end after 5s; nil: it does not end
@@ -174,16 +187,24 @@ func TestCodes(t *testing.T) {
 		{some, reply{Code: 126}, "final"}, {some, reply{Code: 127}, "final"},
 		{only, reply{Code: 75}, "again"}, {only, reply{Code: 1}, "final"}, {only, reply{Signal: 9}, "final"},
 	} {
-		err := result(t.Context(), c.command, &c.end, "")
-		got := "again"
-		switch {
-		case errors.Is(err, scheduler.ErrSkipped):
-			got = "skip"
-		case err.Error() == (&ExitError{Code: c.end.Code, Signal: signalName(c.end.Signal)}).Error() && reflect.TypeOf(err) != reflect.TypeFor[*ExitError]():
-			got = "final"
-		}
-		if got != c.want {
+		if got := kind(result(t.Context(), c.command, &c.end, "")); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.end, got, c.want)
 		}
 	}
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	if err := result(over, some, &reply{Code: 3}, ""); kind(err) != "again" {
+		t.Errorf("%v: a command that was made to end had something to do, also with the code of one that had not", err)
+	}
+}
+
+// kind returns how the scheduler takes an error.
+func kind(err error) string {
+	switch {
+	case errors.Is(err, scheduler.ErrSkipped):
+		return "skip"
+	case reflect.TypeOf(err) == reflect.TypeOf(scheduler.Permanent(errors.New("any"))):
+		return "final"
+	}
+	return "again"
 }

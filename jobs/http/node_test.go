@@ -27,6 +27,7 @@ func TestTriesOfANode(t *testing.T) {
 		"refused":   {func(w nethttp.ResponseWriter, _ *nethttp.Request) { w.WriteHeader(nethttp.StatusBadRequest) }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // each waits for a tick
 			var requests atomic.Int32
 			server := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
 				requests.Add(1)

@@ -12,7 +12,14 @@ import (
 // signal. A second signal ends the process, as by default. A process that was started to ignore
 // SIGHUP, as with nohup, keeps ignoring it.
 func WithSignals(ctx context.Context, more ...os.Signal) (context.Context, context.CancelFunc) {
-	return untilSignal(ctx, append(NotIgnored(syscall.SIGHUP), more...)...)
+	first, _, stop := untilSignals(ctx, 1, append(NotIgnored(syscall.SIGHUP), more...)...)
+	return first, stop
+}
+
+// WithTwoSignals returns a context that ends as that of WithSignals, and one that ends with the second signal: the caller can then hurry,
+// and still give back its leases. A third signal ends the process.
+func WithTwoSignals(ctx context.Context, more ...os.Signal) (first, second context.Context, stop context.CancelFunc) {
+	return untilSignals(ctx, 2, append(NotIgnored(syscall.SIGHUP), more...)...)
 }
 
 // WithoutHangUp is WithSignals except for SIGHUP, which goes to the channel while the process
@@ -22,31 +29,43 @@ func WithoutHangUp(ctx context.Context) (context.Context, context.CancelFunc, <-
 	if heeded := NotIgnored(syscall.SIGHUP); len(heeded) > 0 {
 		signal.Notify(hangUp, heeded...)
 	}
-	ctx, cancel := untilSignal(ctx)
-	return ctx, cancel, hangUp
+	first, _, stop := untilSignals(ctx, 1)
+	return first, stop, hangUp
 }
 
-func untilSignal(ctx context.Context, more ...os.Signal) (context.Context, context.CancelFunc) {
-	more = append(more, os.Interrupt, syscall.SIGTERM)
-	ctx, cancel := context.WithCancel(ctx)
-	got := make(chan os.Signal, 2)
-	signal.Notify(got, more...)
-	go func() {
-		defer cancel()
+// untilSignals returns a context that ends with ctx or the first signal, and one that ends with the last signal that the process
+// handles: the first or the second. Stop ends both.
+func untilSignals(ctx context.Context, handled int, more ...os.Signal) (first, last context.Context, stop context.CancelFunc) {
+	first, endFirst := context.WithCancel(ctx)
+	last, endLast := context.WithCancel(context.WithoutCancel(ctx))
+	stop = func() {
+		endFirst()
+		endLast()
+	}
+	got := make(chan os.Signal, handled+1)
+	signal.Notify(got, append(more, os.Interrupt, syscall.SIGTERM)...)
+	await := func(ctx context.Context) {
 		select {
 		case <-got:
 		case <-ctx.Done():
 		}
-		// This comes before the end of the context: a second signal, sent after the log line of the
+	}
+	go func() {
+		defer stop()
+		if await(first); handled > 1 {
+			endFirst()
+			await(last)
+		}
+		// This comes before the end of the context: the next signal, sent after the log line of the
 		// drain, must find its default action. signal.NotifyContext would drop it.
 		signal.Stop(got)
 		select {
-		case second := <-got:
-			raise(second)
+		case next := <-got:
+			raise(next)
 		default:
 		}
 	}()
-	return ctx, cancel
+	return first, last, stop
 }
 
 // OutlivePipes makes this process continue when the reader of its output ends: a write then returns

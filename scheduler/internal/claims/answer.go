@@ -161,6 +161,7 @@ func (c *Claims) proceed(p *Pending, a *series.Answer, do actions, now int64) {
 	if do.begin || do.follow && p.purpose == forBacklog {
 		c.chain(e, a.Mark, now)
 	}
+	c.readEarlier(p, a, do.step)
 	if do.replace {
 		c.effects.Replace = append(c.effects.Replace, Replace{e.Job, a.Number})
 	}

@@ -46,10 +46,10 @@ type Claims struct {
 	fenced    map[*entry]struct{} // jobs that have a fence more than a day ahead
 	regressed map[*entry]int64    // the highest mark that this node has seen and the store has forgotten
 	divisions map[layout]*spread.Table
-	listing   bool  // a claim waits for the list of nodes
-	lists     int   // how often the list was read
-	learned   int64 // the period in which this node last learned of all runs in place of the watchers, for a group that was decided
-	guessed   int64 // the same, for a group that was not
+	listing   bool    // a claim waits for the list of nodes
+	lists     int     // how often the list was read
+	learned   []int64 // for each partition the period in which this node last learned of its runs in place of the watchers, for a group that was decided
+	guessed   []int64 // the same, for a group that was not
 	effects   Effects
 }
 
@@ -75,8 +75,8 @@ type Effects struct {
 	Regressed []Regressed
 	Short     []Short
 	Fenced    []Fenced
-	ReadClock bool // this node's clock may be behind the store's
-	Learn     bool // this node must know all runs, which others have watched
+	ReadClock bool     // this node's clock may be behind the store's
+	Learn     []uint16 // partitions whose runs this node must know, which others have watched
 }
 
 // Replace requires runs of a job with ticks before Newer to end.
@@ -112,6 +112,7 @@ func New(cfg Config) *Claims {
 		cfg: cfg, nodes: cfg.Nodes, free: cfg.Slots, deferred: newDeferred(cfg.Partitions), sent: make(sent, max(cfg.Partitions, 1)),
 		parked: map[*entry][]*Pending{}, stalled: map[*entry]*stall{}, probes: map[run]probe{}, changes: map[*entry]*change{},
 		fenced: map[*entry]struct{}{}, regressed: map[*entry]int64{},
+		learned: make([]int64, max(cfg.Partitions, 1)), guessed: make([]int64, max(cfg.Partitions, 1)),
 	}
 }
 
@@ -133,7 +134,7 @@ func (c *Claims) Restart(now int64) {
 
 func (c *Claims) entry(j *job.Job) *entry { return c.entries.At(int(j.No)) }
 
-// Nodes sets the list of live nodes. If this node becomes a watcher of a partition, it must learn of the runs that the
+// Nodes sets the list of live nodes. If this node becomes a watcher of a partition, it must learn of those of its runs that the
 // nodes before it watched.
 func (c *Claims) Nodes(nodes rendezvous.Nodes) {
 	before := make([]bool, max(c.cfg.Partitions, 1))
@@ -143,7 +144,9 @@ func (c *Claims) Nodes(nodes rendezvous.Nodes) {
 	c.nodes, c.divisions, c.watching, c.bundles = nodes, nil, nil, nil
 	c.lists++
 	for p := range before {
-		c.effects.Learn = c.effects.Learn || !before[p] && c.watches(uint16(p))
+		if !before[p] && c.watches(uint16(p)) {
+			c.effects.Learn = append(c.effects.Learn, uint16(p))
+		}
 	}
 }
 

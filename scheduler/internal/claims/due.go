@@ -25,12 +25,13 @@ type dueTick struct {
 	e   *entry
 	job *job.Job
 	timetable.Tick
-	look bool // peek at an alive run
+	look     bool // peek at an alive run
+	replaces bool // the claim of an earlier tick, of shards, has no answer
 }
 
 // claim returns a new claim of the tick.
 func (t *dueTick) claim() *Pending {
-	p := &Pending{e: t.e, job: t.e.Job, tick: t.Number, after: t.After}
+	p := &Pending{e: t.e, job: t.e.Job, tick: t.Number, after: t.After, replaces: t.replaces}
 	t.e.latest = p
 	return p
 }
@@ -111,7 +112,7 @@ func (c *Claims) handOut(now int64) (t dueTick, ok bool) {
 		c.replaceQueued(old, tick)
 		return t, false
 	default:
-		old.stale, e.latest = true, nil
+		old.stale, e.latest, t.replaces = true, nil, e.divided()
 	}
 	return t, true
 }
@@ -120,7 +121,7 @@ func (c *Claims) handOut(now int64) (t dueTick, ok bool) {
 // keeps its position. The older tick is claimed after its deadline, only to be recorded as missed.
 func (c *Claims) replaceQueued(queued *Pending, newer timetable.Tick) {
 	old, e := *queued, queued.e
-	*queued = Pending{e: e, job: e.Job, tick: newer.Number, after: newer.After, state: stateQueued}
+	*queued = Pending{e: e, job: e.Job, tick: newer.Number, after: newer.After, state: stateQueued, replaces: e.divided()}
 	old.purpose = forVerdict
 	deadline, _ := old.job.Rules.StartWithin(old.job.Spec.Interval(old.tick))
 	c.retries.add(onGrid(old.tick+deadline.Milliseconds()+1, probeGrid), &old)

@@ -63,28 +63,28 @@ func (c *Claims) group(t *dueTick) {
 }
 
 // In place of the watchers a few nodes, others each time, take over runs. They ask first. If no watcher has kept the group,
-// they learn of all runs: the watchers are dead or slow, or have no free slot for a run that they must take over. With many ticks, one
-// of them is often undecided then, because a node that died was to claim it.
-// However large the fleet is and however slow the store, few nodes read all jobs.
+// they learn of all runs of the partition: the watchers are dead or slow, or have no free slot for a run that they must take over.
+// With many ticks, one of them is often undecided then, because a node that died was to claim it.
+// However large the fleet is and however slow the store, few nodes read all jobs of a partition.
 
-// standIn returns the period of a group, and whether this node stands in for the watchers in it. The more jobs there are, the longer
-// it is.
+// standIn returns the period of a group, and whether this node stands in for the watchers of its partition in it. The more
+// jobs there are, the longer it is.
 func (c *Claims) standIn(g *series.Group) (period int64, stands bool) {
 	period = g.At / (learnEvery * max(1, int64(c.entries.Size()/learnMost)))
-	return period, c.nodes.Among(watchersMost, 0, period, "")
+	return period, c.nodes.Among(watchersMost, uint64(g.Partition), period, "")
 }
 
 // unkept is called for a group that no watcher has kept. It reports whether this node keeps it.
-// Those that stand in do not, so that each of them learns of all runs: once in a period for groups that are decided, and once for others,
+// Those that stand in do not, so that each of them learns of the runs: once in a period for groups that are decided, and once for others,
 // since a tick that can never be decided must not hide that the watchers die later.
 func (c *Claims) unkept(g *series.Group, decided bool) (keep bool) {
 	period, stands := c.standIn(g)
-	last := &c.learned
+	last := c.learned
 	if !decided {
-		last = &c.guessed
+		last = c.guessed
 	}
-	if stands && c.free > 0 && *last != period {
-		*last, c.effects.Learn = period, true
+	if p := g.Partition; stands && c.free > 0 && last[p] != period {
+		last[p], c.effects.Learn = period, append(c.effects.Learn, uint16(p))
 	}
 	return decided && !stands
 }

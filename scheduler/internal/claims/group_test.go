@@ -37,7 +37,7 @@ func TestNewWatcherPeeks(t *testing.T) {
 		t.Fatalf("a node that does not watch sends %+v, want an ask about one tick", b)
 	}
 	due()
-	if w.c.Nodes(rendezvous.Of("a", nil)); !w.c.Effects().Learn {
+	if w.c.Nodes(rendezvous.Of("a", nil)); len(w.c.Effects().Learn) != 1 {
 		t.Error("the last node does not become a watcher")
 	}
 	if b := w.c.Take(w.now, 0); len(b.Peeks) != 1 || b.Peeks[0].Group.Count != 0 || len(b.Peeks[0].Peeks) != 1 {
@@ -103,7 +103,7 @@ func TestGroupThatNoWatcherKept(t *testing.T) {
 				if c.unkept(&g, true) {
 					keep++
 				}
-				if c.Effects().Learn {
+				if len(c.Effects().Learn) == 1 {
 					learned[i]++
 					stood[i] = true
 				}
@@ -126,6 +126,32 @@ func TestGroupThatNoWatcherKept(t *testing.T) {
 	}
 }
 
+// The nodes that stand in for the watchers of one partition are others than those of the next one, and learn of its runs alone.
+func TestStandInsOfEachPartition(t *testing.T) {
+	const nodes, partitions = 50, 8
+	learned, busy := map[uint16]int{}, 0
+	for _, c := range fleetOf(nodes) {
+		c = New(Config{Slots: 1, Groups: true, Partitions: partitions, Nodes: c.nodes})
+		for p := range partitions {
+			c.unkept(&series.Group{At: learnEvery, Partition: p}, true)
+			c.unkept(&series.Group{At: learnEvery + groupSpan, Partition: p}, true)
+		}
+		all := c.Effects().Learn
+		for _, p := range all {
+			learned[p]++
+		}
+		busy = max(busy, len(all))
+	}
+	for p := range uint16(partitions) {
+		if learned[p] != watchersMost {
+			t.Errorf("%d nodes learn of the runs of partition %d, want %d", learned[p], p, watchersMost)
+		}
+	}
+	if busy > partitions/2 {
+		t.Errorf("one node learns of the runs of %d of %d partitions", busy, partitions)
+	}
+}
+
 // With three times as many jobs, nodes learn of all runs in thrice the time.
 func TestLearnSeldomOfManyJobs(t *testing.T) {
 	learn := 0
@@ -135,7 +161,7 @@ func TestLearnSeldomOfManyJobs(t *testing.T) {
 		}
 		for end := int64(30 * learnEvery); end < 33*learnEvery; end += groupSpan {
 			c.unkept(&series.Group{At: end}, true)
-			if c.Effects().Learn {
+			if len(c.Effects().Learn) == 1 {
 				learn++
 			}
 		}
@@ -203,7 +229,7 @@ func TestUndecidedGroupThatNoWatcherKept(t *testing.T) {
 			if keep := c.Peeked(s, nil, learnEvery); keep && !decided {
 				t.Error("a group is kept with an undecided tick")
 			}
-			if c.Effects().Learn {
+			if len(c.Effects().Learn) == 1 {
 				if learned++; i != 0 && i != 2 {
 					t.Errorf("a node learns of group %d", i)
 				}

@@ -38,6 +38,8 @@ type Pending struct {
 	of      int  // and how many there are; 0: as many as the rules say
 	wave    int  // and how many claims of this node found shards that may start, one after the other
 
+	replaces bool // of a claim of shards: this node has no answer about an earlier tick, whose shards may still start
+
 	lists    int // of a claim of a broadcast: how often the list of nodes had been read when it was due
 	listings int // and how often it has waited for the next reading
 }

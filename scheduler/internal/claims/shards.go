@@ -116,6 +116,18 @@ func (c *Claims) sharding(p *Pending) *series.Sharding {
 	return h
 }
 
+// readEarlier requests the state of the job if an earlier tick, which the claim has replaced, may have shards that only this node can start,
+// as it had no free slot then: no later tick may start before they have, or their deadline has passed.
+func (c *Claims) readEarlier(p *Pending, a *series.Answer, done step) {
+	switch {
+	case !p.replaces || done != stepEnd && done != stepDrop && done != stepHold:
+		return
+	case (a.Of == 0 || a.Number != p.tick) && !c.leaves(p.e): // this tick has no open sheet, so that one may have it
+		c.effects.Open = append(c.effects.Open, p.e.Job)
+	}
+	p.replaces = false
+}
+
 // most returns how many slots a claim may use: one for each shard for which this node is first, or for each shard of
 // its part of those that are left.
 func (c *Claims) most(p *Pending) int {

@@ -83,8 +83,8 @@ func (d *Dispatcher) apply(fx claims.Effects) {
 	if fx.ReadClock {
 		d.cfg.Beat.Raise()
 	}
-	if fx.Learn {
-		d.cfg.Learn.Raise()
+	for _, p := range fx.Learn {
+		d.cfg.Learn(p)
 	}
 	for _, s := range fx.Short {
 		d.cfg.Events.Unreplicated(s)

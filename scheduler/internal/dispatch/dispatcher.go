@@ -55,8 +55,8 @@ type Config struct {
 	Events   Events
 	Open     func(j *job.Job)    // requests that a job be opened soon
 	Maintain func(now time.Time) // is called whenever the dispatcher wakes; must not block
+	Learn    func(p uint16)      // requests that all jobs of a partition be read soon
 	Beat     signal.Signal       // raised when the clock may be behind the store's, or the list of nodes is needed
-	Learn    signal.Signal       // raised when this node must know all runs, which others have watched
 	Local    bool                // the store is a series.Local
 	Changed  signal.Signal       // raised in a drain when InDoubt may have changed
 }

@@ -5,6 +5,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -78,7 +79,6 @@ type Config struct {
 	Dispatcher Dispatcher
 	Health     Health
 	Events     Events
-	Learn      signal.Signal    // raised to read all jobs at once: the runs that others have watched may belong to a node that dies next
 	Opened     func(j *job.Job) // is called when the store has accepted an opening of a job
 	Timeout    time.Duration    // of one request
 }
@@ -162,9 +162,9 @@ func (r *Reconciler) Run(ctx context.Context) {
 			}
 			r.readTurn(ctx, r.turn(r.cfg.Clock.Ms()), again)
 			turn.Reset(max(turnEvery, r.cfg.Dispatcher.Idle()))
-		case <-r.cfg.Learn:
-			if !r.cfg.Dispatcher.Draining() {
-				r.readTurn(ctx, known(r.cfg.Dispatcher), again)
+		case <-r.cfg.Requests.reading:
+			if partitions := r.cfg.Requests.takePartitions(); !r.cfg.Dispatcher.Draining() {
+				r.readTurn(ctx, slices.DeleteFunc(known(r.cfg.Dispatcher), func(j *job.Job) bool { return !partitions[j.Partition] }), again)
 			}
 		case <-r.joined:
 			turn.Reset(0)

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,8 +47,30 @@ func TestReadingBehindRefusedJobs(t *testing.T) {
 	})
 }
 
+// A node that must know the runs of one partition reads the jobs of that partition alone.
+func TestReadingOfOnePartition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &halfSilent{}
+		r := newReader(s, newMany(t, 2*batchMax, 2), 2)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			r.Run(ctx)
+		}()
+		r.cfg.Requests.Read(0)
+		r.cfg.Requests.Read(0)
+		synctest.Wait()
+		if s.answered != batchMax || s.asked.Load() != batchMax {
+			t.Errorf("%d jobs were asked for, and %d read, want %d", s.asked.Load(), s.answered, batchMax)
+		}
+		cancel()
+		<-ended
+	})
+}
+
 func newReader(s Store, d many, partitions int) *Reconciler {
-	return New(Config{Store: s, Node: "a", Partitions: partitions, Clock: &clock.Clock{}, Revisions: &job.Revisions{}, Dispatcher: d, Health: deaf{}, Opened: func(*job.Job) {}, Timeout: time.Second})
+	return New(Config{Store: s, Node: "a", Partitions: partitions, Clock: &clock.Clock{}, Requests: NewRequests(), Revisions: &job.Revisions{}, Dispatcher: d, Health: deaf{}, Opened: func(*job.Job) {}, Timeout: time.Second})
 }
 
 func newMany(t *testing.T, jobs, partitions int) many {
@@ -85,11 +108,12 @@ func (s *refusesFirst) Open(_ context.Context, all []series.OpenRequest) []serie
 // halfSilent answers requests about the jobs of partition 0 alone.
 type halfSilent struct {
 	Store
+	asked    atomic.Int32
 	answered int
 }
 
 func (s *halfSilent) Open(ctx context.Context, all []series.OpenRequest) []series.Series {
-	if all[0].Mark != 0 {
+	if s.asked.Add(int32(len(all))); all[0].Mark != 0 {
 		<-ctx.Done()
 	} else {
 		s.answered += len(all)
@@ -110,6 +134,8 @@ type many struct {
 func (d many) Job(no int) claims.Known {
 	return claims.Known{Job: d.jobs[no], Open: true, Mark: int64(d.jobs[no].Partition)}
 }
+func (d many) Jobs() int                          { return len(d.jobs) }
+func (d many) Draining() bool                     { return false }
 func (d many) Opened([]job.Opened, time.Duration) {}
 
 type deaf struct{ Health }

@@ -57,8 +57,9 @@ func Command() *cobra.Command {
 		Long: "Run a command while holding a lock, once at a time across all machines; with --permits, up to that many at\n" +
 			"a time. With --shared, any number of commands run at the same time, but never together with one without.\n\n" +
 			"The lock is renewed until the command ends. When it is lost, or cronce gets a signal to stop, the command\n" +
-			"gets SIGTERM, and SIGKILL when --grace has passed; on Linux also if cronce itself is killed. Processes\n" +
-			"that the command started, as a shell does for a | b, get neither signal and continue without the lock.\n" +
+			"gets SIGTERM, and SIGKILL when --grace has passed or cronce gets a second signal; on Linux also if cronce\n" +
+			"itself is killed. The lock is then released. Processes that the command started, as a shell does for a | b,\n" +
+			"get neither signal and continue without the lock.\n" +
 			"GNU's timeout passes SIGTERM, and with -k SIGKILL, on to all of them: see the example with a pipe.\n" +
 			config.FenceEnv + " in the command's environment is the fence of the lock: greater than the fence of every\n" +
 			"earlier holder. The variables from which cronce reads secrets (CRONCE_REDIS_PASSWORD, CRONCE_STORE_PASSWORD, a\n" +
@@ -212,14 +213,14 @@ func runLocked(cmd *cobra.Command, key string, argv []string, f lockFlags) error
 	s := lockStore{opened}
 	defer s.Close()
 	command.OutlivePipes()
-	ctx, stop := command.WithSignals(cmd.Context(), command.NotIgnored(syscall.SIGQUIT)...)
+	ctx, now, stop := command.WithTwoSignals(cmd.Context(), command.NotIgnored(syscall.SIGQUIT)...)
 	defer stop()
 	environ := os.Environ()
 	if !f.secrets {
 		environ = c.ChildEnv(environ)
 	}
 	if f.schedule != nil {
-		return s.runTick(ctx, cmd, key, argv, environ, f)
+		return s.runTick(ctx, now, cmd, key, argv, environ, f)
 	}
 	waiting, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
@@ -230,7 +231,7 @@ func runLocked(cmd *cobra.Command, key string, argv []string, f lockFlags) error
 		return err
 	}
 	until := time.Now().Add(f.hold)
-	err = execute(lease.Context(), lease.Fence(), argv, environ, f.grace, cmd)
+	err = execute(lease.Context(), now, lease.Fence(), argv, environ, f.grace, cmd)
 	early := f.hold > 0 && lease.Context().Err() == nil
 	hold(lease, until)
 	ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -322,18 +323,19 @@ func (s lockStore) check(ctx context.Context) error {
 }
 
 // execute runs the command until it ends, or until it is stopped because ctx, the context of its
-// lease, has ended.
-func execute(ctx context.Context, fence int64, argv, environ []string, grace time.Duration, s streams) error {
+// lease, has ended. When now ends too, the command is killed.
+func execute(ctx, now context.Context, fence int64, argv, environ []string, grace time.Duration, s streams) error {
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = s.InOrStdin(), s.OutOrStdout(), s.ErrOrStderr()
 	c.Env = append(environ, config.FenceEnv+"="+strconv.FormatInt(fence, 10))
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = grace
 	c.SysProcAttr = childprocess.InOurGroup()
-	err := c.Run()
-	if c.ProcessState == nil && err != nil {
+	if err := c.Start(); err != nil {
 		return notRun(err)
 	}
+	defer context.AfterFunc(now, func() { _ = c.Process.Kill() })()
+	err := c.Wait()
 	if err == nil {
 		return nil
 	}

@@ -57,7 +57,7 @@ func (f *lockFlags) checkTicks(cmd *cobra.Command, key string) error {
 
 // runTick runs the command if this call gets the tick. If another call has it, runTick prints
 // nothing.
-func (s lockStore) runTick(ctx context.Context, cmd *cobra.Command, key string, argv, environ []string, f lockFlags) error {
+func (s lockStore) runTick(ctx, now context.Context, cmd *cobra.Command, key string, argv, environ []string, f lockFlags) error {
 	c := tickCall{store: s.Driver, refuses: s.refuses, node: lockNode(), key: seriesPrefix + key, schedule: f.schedule, ttl: f.ttl}
 	a, err := c.claim(ctx)
 	switch {
@@ -84,7 +84,7 @@ func (s lockStore) runTick(ctx context.Context, cmd *cobra.Command, key string, 
 		_ = end(s.Front(), lease, series.EndRequest{State: series.RunUnstarted, Outcome: series.OutcomeUnstarted})
 		return exit.Doubt(fmt.Errorf("lock %q: the tick of %s was granted, and the command was not started", key, stamp(c.tick)))
 	}
-	err = execute(lease.Context(), lease.Ref.Fence, argv, append(environ, config.TickEnv+"="+stamp(c.tick)), f.grace, cmd)
+	err = execute(lease.Context(), now, lease.Ref.Fence, argv, append(environ, config.TickEnv+"="+stamp(c.tick)), f.grace, cmd)
 	e := series.EndRequest{Outcome: series.OutcomeOK, OK: true}
 	lost := errors.Is(context.Cause(lease.Context()), lock.ErrLost)
 	switch {
