@@ -352,6 +352,9 @@ func (c *calm) ignored(l line) bool {
 // cheap bounds the requests of the calm: each node asks for each tick, looks at the runs that hold up other ticks when their leases end, and
 // reads each job on its rota.
 func (c *calm) cheap() {
+	if c.limited() != nil { // other nodes look at each run that waits for a place, for minutes
+		return
+	}
 	looks := 0.0
 	for i := range c.jobs {
 		looks += float64(len(c.ticks(&c.jobs[i], c.from))) + c.looks(&c.jobs[i])

@@ -3,7 +3,6 @@ package scheduler_test
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -358,7 +357,7 @@ func (s *storm) work(period int) scheduler.Func {
 		d := time.Millisecond + own.long(most)
 		switch own.n(10) {
 		case 0:
-			return errors.New("a bad day")
+			return badDay(own)
 		case 1:
 			panic("a very bad day")
 		case 2:

@@ -18,7 +18,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -190,9 +189,7 @@ func planOn(t testing.TB, open func(*world) store, jobs ...scheduler.Job) *world
 	return c
 }
 
-func inMemory(c *world) store {
-	return memlock.New(memlock.Options{Now: c.now, JournalLines: 1 << 20, JournalTotal: 1 << 24})
-}
+func inMemory(c *world) store { return inMemoryWith(c, 1<<20) }
 
 // cluster starts n nodes and passes half a second, so that later whole seconds end between ticks.
 func cluster(t *testing.T, n int, jobs ...scheduler.Job) *world {

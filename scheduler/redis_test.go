@@ -24,7 +24,10 @@ type redisStore struct {
 }
 
 // inRedis returns a store with the clock of the world.
-func inRedis(c *world) store {
+func inRedis(c *world) store { return inRedisWith(c, 1<<20) }
+
+// inRedisWith is inRedis with journals of so many lines.
+func inRedisWith(c *world, lines int) store {
 	s := redisStore{server: miniredis.NewMiniRedis()}
 	c.t.Cleanup(s.server.Close)
 	s.server.SetTime(c.now())
@@ -34,7 +37,7 @@ func inRedis(c *world) store {
 	s.client = redis.NewClient(o)
 	c.t.Cleanup(func() { _ = s.client.Close() })
 	var err error
-	if s.Driver, err = redislock.New(s.client, redislock.Options{JournalLines: 1 << 20, JournalBytes: 1 << 34}); err != nil {
+	if s.Driver, err = redislock.New(s.client, redislock.Options{JournalLines: lines, JournalBytes: 1 << 34}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = s.Close() })

@@ -18,10 +18,15 @@ type twin struct {
 	t      testing.TB
 	memory *memlock.Store
 	turn   chan struct{} // holds one value while a request is made of both
+	cuts   cuts
 }
 
-func inBoth(c *world) store {
-	return &twin{inRedis(c).(redisStore), c.t, inMemory(c).(*memlock.Store), make(chan struct{}, 1)}
+func inBoth(cuts cuts) func(*world) store {
+	return func(c *world) store {
+		lines := map[bool]int{true: fewLines, false: 1 << 20}
+		redis, memory := inRedisWith(c, lines[cuts == cutsRedis]).(redisStore), inMemoryWith(c, lines[cuts == cutsMemory])
+		return &twin{redis, c.t, memory, make(chan struct{}, 1), cuts}
+	}
 }
 
 // both makes a request of Redis, and of the memory those parts of it that Redis has answered.
@@ -138,11 +143,25 @@ func (s *twin) Journal(ctx context.Context, key string, n int) (series.Journal, 
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
 	j, err := s.redisStore.Journal(ctx, key, n)
-	if other, fault := s.memory.Journal(ctx, key, n); err == nil && fault == nil {
-		s.sameLines(key, j.Lines, other.Lines)
-		s.same("the revisions of", key, j.Revisions, other.Revisions)
+	other, fault := s.memory.Journal(ctx, key, n)
+	if err != nil || fault != nil {
+		return j, err
 	}
-	return j, err
+	s.same("the revisions of", key, j.Revisions, other.Revisions)
+	switch {
+	case n > 0 && s.cuts == cutsNone:
+		s.sameLines(key, j.Lines, other.Lines)
+	case s.cuts == cutsNone:
+		s.sameLines(key, j.All(), other.All())
+	case s.cuts == cutsRedis:
+		if n <= 0 {
+			s.checkCut(other, j)
+		}
+		return other, nil
+	case n <= 0:
+		s.checkCut(j, other)
+	}
+	return j, nil
 }
 
 // sameLines compares two journals, and prints no more than where they part.
