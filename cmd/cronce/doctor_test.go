@@ -33,6 +33,22 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
+// Doctor refuses a server at maxmemory, which takes no writes, and verify names this besides the overdue ticks. The request of a
+// lock is doubt there, so that a lock waits for memory.
+func TestDoctorOfAFullServer(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	url := "redis://" + server.Addr()
+	openJob(t, url)()
+	server.Tell("CONFIG SET maxmemory 500000")
+	const full = "of maxmemory 500000 bytes are used: the server takes no writes"
+	cronce(t, "doctor", "--redis", url).want(t, exit.Failed, "ok      eviction", "refuse  memory", full, "raise maxmemory")
+	cronce(t, "verify", "--redis", url).want(t, exit.Failed, "store risk: memory: ", full)
+	cronce(t, "lock", "key", "--try", "--redis", url, "--", "true").want(t, exit.NotKnown, "the server is at maxmemory and takes no writes")
+	server.Tell("CONFIG SET maxmemory 1gb")
+	cronce(t, "doctor", "--redis", url).want(t, exit.Failed, "ok      memory", "of maxmemory 1073741824 bytes are used\n")
+}
+
 // A mark in the store's future stops its job. Doctor names it, and the way to rewind it. The
 // machine's clock is wrong by as much, which is only a warning.
 func TestDoctorFindsMarkAhead(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// risks returns why a store may lose decisions: the server evicts keys, or writes too little to
-// disk. It returns "" for a store that keeps them.
+// risks returns why a store may lose decisions, or takes none: the server evicts keys, writes too
+// little to disk, or is at maxmemory. It returns "" for a store that keeps them.
 func (s inspector) risks(ctx context.Context) string {
 	findings, err := s.check(ctx)
 	if err != nil && !errors.Is(err, lock.ErrUnfit) {
@@ -23,7 +23,8 @@ func (s inspector) risks(ctx context.Context) string {
 	var texts []string
 	for _, f := range findings {
 		forgets := f.Topic == driver.TopicEviction || f.Topic == driver.TopicPersistence
-		if text := fmt.Sprintf("store risk: %s: %s", f.Topic, f.Text); forgets && f.Level != driver.LevelOK && !slices.Contains(texts, text) {
+		full := f.Topic == driver.TopicMemory && f.Level == driver.LevelRefuse
+		if text := fmt.Sprintf("store risk: %s: %s", f.Topic, f.Text); (forgets && f.Level != driver.LevelOK || full) && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
