@@ -161,6 +161,11 @@ func (f *NodeList) drains(s *series.Series) *series.Member {
 	return nil
 }
 
+// has reports whether a live node has the job of a report, as far as the store shows it.
+func (f *NodeList) has(r *verify.Report) bool {
+	return f.alive[r.SeenOn] && !f.misses(r.SeenOn) && f.Now < HadUntil(r.Seen.UnixMilli()).UnixMilli()
+}
+
 // removed is the advice for a job that may not be in any configuration any more.
 const removed = "if it was removed, retire it: cronce retire"
 
@@ -185,7 +190,7 @@ func (f *NodeList) cause(r *verify.Report, s *series.Series) string {
 		return "no node lives"
 	case f.alive[r.SeenOn] && f.misses(r.SeenOn):
 		return fmt.Sprintf("%s has this job, and was last seen at %s: it misses its beats", r.SeenOn, f.Seen(r.SeenOn).Format(time.RFC3339))
-	case f.alive[r.SeenOn] && f.Now < HadUntil(r.Seen.UnixMilli()).UnixMilli():
+	case f.has(r):
 		return fmt.Sprintf("%s had this job at %s, and was last seen at %s: see its log and its /readyz for the cause; if a reload has removed the job from it, that is known from %s on",
 			r.SeenOn, r.Seen.Format(time.RFC3339), f.Seen(r.SeenOn).Format(time.RFC3339), HadUntil(r.Seen.UnixMilli()).Format(time.RFC3339))
 	case f.misses(latest.Node): // the list of live nodes names them for some seconds after all were killed

@@ -61,6 +61,9 @@ func TestMissedBeats(t *testing.T) {
 		if got := list.cause(&verify.Report{SeenOn: "a", Seen: now.Add(-time.Minute)}, &series.Series{Now: now.UnixMilli()}); got != c.want {
 			t.Errorf("%v ago: %s", c.ago, got)
 		}
+		if has := list.has(&verify.Report{SeenOn: "a", Seen: now.Add(-time.Minute)}); has != strings.HasPrefix(c.want, "a had this job") {
+			t.Errorf("%v ago: a live node has the job: %v", c.ago, has)
+		}
 	}
 }
 

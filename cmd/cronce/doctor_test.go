@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,6 +97,21 @@ func TestDoctorCounts(t *testing.T) {
 		}
 	}
 	cronce(t, "doctor", "--redis", cl.url).want(t, exit.Failed, "nor can the states of 2 more jobs be read\n", "nor of 7 more jobs\n")
+}
+
+// Doctor does not advise to start nodes for a job that a live node has.
+func TestDoctorOfAJobThatANodeHas(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 1, 0)
+	cl.server.SetTime(time.Now().Add(time.Minute))
+	if _, err := cl.Front().Beat(t.Context(), series.Beat{Node: "n", TTL: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	r := cronce(t, "doctor", "--redis", cl.url)
+	r.want(t, exit.Failed, "refuse  overdue", "n had this job at ", "see the log and the /readyz of the nodes that have these jobs")
+	if strings.Contains(r.stdout, "start nodes") {
+		t.Errorf("doctor advises to start nodes: %s", r.stdout)
+	}
 }
 
 func TestDoctorWithoutServer(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/ops"
 )
 
 // risks returns why a store may lose decisions, or takes none: the server evicts keys, writes too
@@ -106,6 +107,23 @@ func (s inspector) overdue(ctx context.Context, d *diagnosis) {
 	if more := len(p.Overdue) - maxNamed; more > 0 {
 		all = append(all, driver.Finding{Level: driver.LevelRefuse, Topic: topicOverdue, Text: fmt.Sprintf("and %d more", more)})
 	}
-	all[len(all)-1].Fix = "start nodes that have these jobs; announce a planned stop with cronce pause"
+	all[len(all)-1].Fix = adviceFor(p.Overdue)
 	d.add(all...)
+}
+
+// adviceFor returns how to mend overdue ticks: more nodes do not help a job that a live node has.
+func adviceFor(late []ops.OverdueTick) string {
+	held := 0
+	for i := range late {
+		if late[i].Held {
+			held++
+		}
+	}
+	switch held {
+	case 0:
+		return "start nodes that have these jobs; announce a planned stop with cronce pause"
+	case len(late):
+		return "see the log and the /readyz of the nodes that have these jobs"
+	}
+	return "start nodes for the jobs that no live node has; for the others see the log and the /readyz of their nodes"
 }
