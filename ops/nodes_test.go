@@ -67,6 +67,16 @@ func TestMissedBeats(t *testing.T) {
 	}
 }
 
+// A node that was seen with the job after its last heartbeat was last seen then.
+func TestSeenWithTheJobAfterTheLastBeat(t *testing.T) {
+	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
+	list := NewNodeList(series.MemberList{Now: now.UnixMilli(), Members: []series.Member{{Node: "a", Until: now.Add(series.MemberFor - 6*time.Second).UnixMilli()}}}, nil)
+	got := list.cause(&verify.Report{SeenOn: "a", Seen: now.Add(-time.Second)}, &series.Series{Now: now.UnixMilli()})
+	if want := "a had this job at 2027-01-15T07:59:59Z, and was last seen at 2027-01-15T07:59:59Z: see its log"; !strings.HasPrefix(got, want) {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // Each cause of an overdue tick, as far as the store shows it.
 func TestCause(t *testing.T) {
 	const now = 1_800_000_000_000
