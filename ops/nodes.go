@@ -161,6 +161,11 @@ func (f *NodeList) drains(s *series.Series) *series.Member {
 	return nil
 }
 
+// has reports whether a live node has the job of a report, as far as the store shows it.
+func (f *NodeList) has(r *verify.Report) bool {
+	return f.alive[r.SeenOn] && !f.misses(r.SeenOn) && f.Now < HadUntil(r.Seen.UnixMilli()).UnixMilli()
+}
+
 // removed is the advice for a job that may not be in any configuration any more.
 const removed = "if it was removed, retire it: cronce retire"
 
@@ -185,9 +190,9 @@ func (f *NodeList) cause(r *verify.Report, s *series.Series) string {
 		return "no node lives"
 	case f.alive[r.SeenOn] && f.misses(r.SeenOn):
 		return fmt.Sprintf("%s has this job, and was last seen at %s: it misses its beats", r.SeenOn, f.Seen(r.SeenOn).Format(time.RFC3339))
-	case f.alive[r.SeenOn] && f.Now < HadUntil(r.Seen.UnixMilli()).UnixMilli():
+	case f.has(r):
 		return fmt.Sprintf("%s had this job at %s, and was last seen at %s: see its log and its /readyz for the cause; if a reload has removed the job from it, that is known from %s on",
-			r.SeenOn, r.Seen.Format(time.RFC3339), f.Seen(r.SeenOn).Format(time.RFC3339), HadUntil(r.Seen.UnixMilli()).Format(time.RFC3339))
+			r.SeenOn, r.Seen.Format(time.RFC3339), later(f.Seen(r.SeenOn), r.Seen).Format(time.RFC3339), HadUntil(r.Seen.UnixMilli()).Format(time.RFC3339))
 	case f.misses(latest.Node): // the list of live nodes names them for some seconds after all were killed
 		return "all nodes miss their beats: " + Departure(latest)
 	case drains != nil:
@@ -196,6 +201,15 @@ func (f *NodeList) cause(r *verify.Report, s *series.Series) string {
 		return fmt.Sprintf("no node has this job: %d nodes live, and none was seen with it; %s", len(f.alive), removed)
 	}
 	return fmt.Sprintf("no node has this job: %d nodes live, and none was seen with it of late: %s; %s", len(f.alive), seen, removed)
+}
+
+// later returns the later of the last heartbeat of a node and the last time when it was seen with a
+// job: the store records them separately.
+func later(beat, withJob time.Time) time.Time {
+	if withJob.After(beat) {
+		return withJob
+	}
+	return beat
 }
 
 // stamp formats a time of the store, in Unix milliseconds, to the second.

@@ -61,6 +61,19 @@ func TestMissedBeats(t *testing.T) {
 		if got := list.cause(&verify.Report{SeenOn: "a", Seen: now.Add(-time.Minute)}, &series.Series{Now: now.UnixMilli()}); got != c.want {
 			t.Errorf("%v ago: %s", c.ago, got)
 		}
+		if has := list.has(&verify.Report{SeenOn: "a", Seen: now.Add(-time.Minute)}); has != strings.HasPrefix(c.want, "a had this job") {
+			t.Errorf("%v ago: a live node has the job: %v", c.ago, has)
+		}
+	}
+}
+
+// A node that was seen with the job after its last heartbeat was last seen then.
+func TestSeenWithTheJobAfterTheLastBeat(t *testing.T) {
+	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
+	list := NewNodeList(series.MemberList{Now: now.UnixMilli(), Members: []series.Member{{Node: "a", Until: now.Add(series.MemberFor - 6*time.Second).UnixMilli()}}}, nil)
+	got := list.cause(&verify.Report{SeenOn: "a", Seen: now.Add(-time.Second)}, &series.Series{Now: now.UnixMilli()})
+	if want := "a had this job at 2027-01-15T07:59:59Z, and was last seen at 2027-01-15T07:59:59Z: see its log"; !strings.HasPrefix(got, want) {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

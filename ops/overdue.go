@@ -18,6 +18,7 @@ type OverdueTick struct {
 	verify.Overdue
 	AgeMs int64  `json:"age_ms"` // since its deadline
 	Cause string `json:"cause"`
+	Held  bool   `json:"-"` // a live node has the job, and does not decide its ticks
 }
 
 // Age returns the time since the deadline.
@@ -72,7 +73,7 @@ func judge(journal series.Journal, state *series.Series, o verify.Options, nodes
 		}
 	}
 	for _, l := range r.Late {
-		late = append(late, OverdueTick{Job: r.Job, Overdue: l, AgeMs: state.Now - l.Since.UnixMilli(), Cause: nodes.cause(&r, state)})
+		late = append(late, OverdueTick{Job: r.Job, Overdue: l, AgeMs: state.Now - l.Since.UnixMilli(), Cause: nodes.cause(&r, state), Held: nodes.has(&r)})
 	}
 	return r, late, quiet
 }

@@ -107,9 +107,9 @@ func TestNeeds(t *testing.T) {
 		want Need
 	}{
 		{Job{State: Unknown, Fault: "its journal is gone", Series: silent}, Need{Text: "Not known: its journal is gone", Next: "cronce verify --job j", cause: "its journal is gone"}},
-		{Job{State: Overdue, Overdue: []OverdueTick{{"j", late, 40_000, "no node lives"}}},
+		{Job{State: Overdue, Overdue: []OverdueTick{{"j", late, 40_000, "no node lives", false}}},
 			Need{Tick: tick, Text: "The tick of 07:59:00 was due and has no verdict; its time was over 40 s ago: no node lives", Next: "cronce status overdue --job j", cause: "no node lives"}},
-		{Job{State: Overdue, Overdue: []OverdueTick{{"j", several, 40_000, "no node lives"}}, Series: silent},
+		{Job{State: Overdue, Overdue: []OverdueTick{{"j", several, 40_000, "no node lives", false}}, Series: silent},
 			Need{Tick: tick, Text: "3 ticks since 07:59:00 were due and have no verdict; the time of the first was over 40 s ago: no node lives (as of 07:59:00: the job cannot be read now)",
 				Next: "cronce status overdue --job j", cause: "no node lives"}},
 		{Job{State: Failing, Runs: bad(Failing, "failed", "no disk", "")}, Need{Tick: tick, Text: "The tick of 07:59:00 ended as failed on a: no disk", Next: why, cause: "failedno disk"}},

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +32,22 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
+}
+
+// Doctor refuses a server at maxmemory, which takes no writes, and verify names this besides the overdue ticks. The request of a
+// lock is doubt there, so that a lock waits for memory.
+func TestDoctorOfAFullServer(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	url := "redis://" + server.Addr()
+	openJob(t, url)()
+	server.Tell("CONFIG SET maxmemory 500000")
+	const full = "of maxmemory 500000 bytes are used: the server takes no writes"
+	cronce(t, "doctor", "--redis", url).want(t, exit.Failed, "ok      eviction", "refuse  memory", full, "raise maxmemory")
+	cronce(t, "verify", "--redis", url).want(t, exit.Failed, "store risk: memory: ", full)
+	cronce(t, "lock", "key", "--try", "--redis", url, "--", "true").want(t, exit.NotKnown, "the server is at maxmemory and takes no writes")
+	server.Tell("CONFIG SET maxmemory 1gb")
+	cronce(t, "doctor", "--redis", url).want(t, exit.Failed, "ok      memory", "of maxmemory 1073741824 bytes are used\n")
 }
 
 // A mark in the store's future stops its job. Doctor names it, and the way to rewind it. The
@@ -80,6 +97,21 @@ func TestDoctorCounts(t *testing.T) {
 		}
 	}
 	cronce(t, "doctor", "--redis", cl.url).want(t, exit.Failed, "nor can the states of 2 more jobs be read\n", "nor of 7 more jobs\n")
+}
+
+// Doctor does not advise to start nodes for a job that a live node has.
+func TestDoctorOfAJobThatANodeHas(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 1, 0)
+	cl.server.SetTime(time.Now().Add(time.Minute))
+	if _, err := cl.Front().Beat(t.Context(), series.Beat{Node: "n", TTL: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	r := cronce(t, "doctor", "--redis", cl.url)
+	r.want(t, exit.Failed, "refuse  overdue", "n had this job at ", "see the log and the /readyz of the nodes that have these jobs")
+	if strings.Contains(r.stdout, "start nodes") {
+		t.Errorf("doctor advises to start nodes: %s", r.stdout)
+	}
 }
 
 func TestDoctorWithoutServer(t *testing.T) {

@@ -17,6 +17,7 @@ func TestUnfitServer(t *testing.T) {
 	disabled, single := redisserver.Start(t, "--rename-command", "EVALSHA", ""), redisserver.Start(t)
 	for _, c := range []struct{ name, yaml, want string }{
 		{"a command is disabled", "redis: {addresses: ['" + disabled.Addr() + "']}\n", "the server does not know EVALSHA"},
+		{"no database", "redis: {addresses: ['" + single.Addr() + "'], db: 99}\n", "the server has no database of the number that the client selects"},
 		{"no Cluster", "redis: {addresses: ['" + single.Addr() + "'], cluster: true}\n", "the server is a single one"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

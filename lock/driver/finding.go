@@ -23,6 +23,7 @@ const (
 	TopicVersion     = "version"     // whether the server's version has all that is needed
 	TopicRole        = "role"        // a master, of a kind that the client is for
 	TopicEviction    = "eviction"    // whether keys can vanish
+	TopicMemory      = "memory"      // whether the server has memory for writes
 	TopicPersistence = "persistence" // whether data outlives the process
 	TopicLayout      = "layout"      // whether all processes lay the namespace out alike
 )

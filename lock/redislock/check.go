@@ -54,6 +54,9 @@ type CheckOptions struct {
 	Strict bool
 	// AllowEviction warns of a server that evicts keys, instead of refusing it.
 	AllowEviction bool
+	// RefuseFull refuses a server at maxmemory, which takes no writes, instead of warning of it. It
+	// is for a diagnosis: a process that starts can wait until the server has memory again.
+	RefuseFull bool
 }
 
 // A RefusedError says that a client or its server is not fit. It matches lock.ErrUnfit with
@@ -187,10 +190,11 @@ func checkServer(ctx context.Context, c, client redis.UniversalClient, o CheckOp
 		}
 		i.saves, i.asked = saves["save"], err == nil
 	}
-	return []driver.Finding{
+	found := []driver.Finding{
 		{Level: driver.LevelOK, Topic: driver.TopicConnection, Server: server, Text: "the server answers"},
-		i.version(), i.role(), i.eviction(), i.persistence(),
+		i.version(), i.role(), i.eviction(),
 	}
+	return append(append(found, i.memory()...), i.persistence())
 }
 
 // denied reports whether the server answered that the user has no permission.

@@ -24,6 +24,8 @@ var unfitnesses = []struct {
 		"let the server know the commands that AccessRules names, or use another server"}},
 	{"ERR Unknown Redis command called from script", unfitness{driver.TopicCommands, "the server does not know a command of a script, which is disabled or renamed there",
 		"let the server know the commands that AccessRules names, or use another server"}},
+	{"ERR DB index", unfitness{driver.TopicRole, "the server has no database of the number that the client selects", "give the number of a database that it has, or raise databases in its configuration"}},
+	{"ERR SELECT is not allowed", unfitness{driver.TopicRole, "the server is part of a Cluster, which has no database but 0, and the client selects another", "use a client for a Cluster"}},
 	{"ERR This instance has cluster support", unfitness{driver.TopicRole, "the server is a single one, the client is for a Cluster", "use a client for a single server"}},
 }
 

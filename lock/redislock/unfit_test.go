@@ -14,15 +14,15 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// A server that answers and cannot be used is unfit: one that lacks a command, which is named, and one of another kind than the
-// client is for. The same answer to a later request is explained, and counts as a refusal.
+// A server that answers and cannot be used is unfit: one that lacks a command, which is named, or the database, and one of another
+// kind than the client is for. The same answer to a later request is explained, and counts as a refusal.
 func TestUnfitServers(t *testing.T) {
 	t.Parallel()
 	without := func(command string) string {
 		return redisserver.Start(t, "--rename-command", command, "").Addr()
 	}
 	master := redisserver.Start(t)
-	sentinel := redisserver.Sentinels(t, master, 0)[0]
+	sentinel, lonely := redisserver.Sentinels(t, master, 0)[0], redisserver.Start(t, "--cluster-enabled", "yes")
 	for name, test := range map[string]struct {
 		addr              string
 		change            func(*redis.UniversalOptions)
@@ -36,6 +36,8 @@ func TestUnfitServers(t *testing.T) {
 		"a Sentinel":     {sentinel.Addr(), nil, driver.TopicRole, "the server is a Sentinel, which keeps no data", "does not know a command"},
 		"no Sentinel":    {master.Addr(), func(o *redis.UniversalOptions) { o.MasterName = redisserver.MasterName }, driver.TopicRole, "the servers that are given as Sentinels are none", "are none"},
 		"another master": {sentinel.Addr(), func(o *redis.UniversalOptions) { o.MasterName = "another" }, driver.TopicRole, "no Sentinel knows a master of this name", "no Sentinel knows"},
+		"no database":    {master.Addr(), func(o *redis.UniversalOptions) { o.DB = 99 }, driver.TopicRole, "the server has no database of the number that the client selects", "no database"},
+		"a Cluster":      {lonely.Addr(), func(o *redis.UniversalOptions) { o.DB = 1 }, driver.TopicRole, "the server is part of a Cluster, which has no database but 0", "no database but 0"},
 		"no Cluster":     {master.Addr(), func(o *redis.UniversalOptions) { o.IsClusterMode = true }, driver.TopicRole, "the server is a single one, the client is for a Cluster", "a single one"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,6 +48,14 @@ func (s *Store) CheckRedis(ctx context.Context) ([]driver.Finding, error) {
 	return redislock.Check(ctx, s.Client.(redis.UniversalClient), checkOptions(s.Config))
 }
 
+// ExamineRedis checks it as CheckRedis does, and also refuses a server at maxmemory, for which nodes
+// and locks wait.
+func (s *Store) ExamineRedis(ctx context.Context) ([]driver.Finding, error) {
+	o := checkOptions(s.Config)
+	o.RefuseFull = true
+	return redislock.Check(ctx, s.Client.(redis.UniversalClient), o)
+}
+
 // RedisNamespaces returns the namespaces in the Redis of the store: see [redislock.Namespaces].
 func (s *Store) RedisNamespaces(ctx context.Context) (found []redislock.Namespace, more bool, err error) {
 	return redislock.Namespaces(ctx, s.Client.(redis.UniversalClient), 0)

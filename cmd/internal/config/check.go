@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.uber.org/zap/zapcore"
 
@@ -56,6 +57,27 @@ func isPort(text string) bool {
 	_, err := strconv.ParseUint(text, 10, 16)
 	return err == nil
 }
+
+// isServerPort reports whether a text is the number of a port at which a server can listen.
+func isServerPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
+}
+
+// portsFit reports whether each port of a URL's hosts, with commas between, is one of a server. A
+// host may have none.
+func portsFit(hosts string) bool {
+	for host := range strings.SplitSeq(hosts, ",") {
+		if _, port, _ := net.SplitHostPort(host); port != "" && !isServerPort(port) {
+			return false
+		}
+	}
+	return true
+}
+
+// badPort is the fault of a URL with another port. It does not repeat it: without an @ it may be a
+// password.
+const badPort = "has a port that is not 1 to 65535"
 
 // ListenFaults checks an address to be served: other machines may reach it only if allow_remote is
 // set.

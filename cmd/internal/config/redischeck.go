@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"net"
 	"strings"
 
@@ -23,8 +24,8 @@ func (c *Config) redisFaults(bad func(path, format string, args ...any)) {
 		switch _, port, _ := net.SplitHostPort(address); {
 		case strings.Contains(address, "@"): // the part before it may be a password
 			bad("redis.addresses", "has an address with a user, must be host:port")
-		case port == "":
-			bad("redis.addresses", "has %s, must be host:port", strictyaml.Quote(address))
+		case !isServerPort(port):
+			bad("redis.addresses", "has %s, must be host:port with a port of 1 to 65535", strictyaml.Quote(address))
 		}
 	}
 	c.topologyFaults(bad)
@@ -62,11 +63,15 @@ func (c *Config) topologyFaults(bad func(path, format string, args ...any)) {
 	c.databaseFaults(bad)
 }
 
+// maxDB is the greatest number of a database that a Redis can have. Each server has its own bound,
+// which only it knows.
+const maxDB = math.MaxInt32 - 1
+
 func (c *Config) databaseFaults(bad func(path, format string, args ...any)) {
 	in, own := c.endpoint.db, c.Redis.DB
 	switch {
-	case own != nil && *own < 0:
-		bad("redis.db", "is %d, must be 0 or more", *own)
+	case own != nil && (*own < 0 || *own > maxDB):
+		bad("redis.db", "is %d, must be 0 to %d", *own, maxDB)
 	case in != nil && own != nil && *in != *own:
 		bad("redis.db", "is %d, but redis.url names the database %d, give one of them", *own, *in)
 	case c.Redis.Cluster && c.database() > 0:

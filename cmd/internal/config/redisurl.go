@@ -29,6 +29,9 @@ func parseRedisURL(raw string) (endpoint, error) {
 	if strayAt(raw) {
 		return endpoint{}, errors.New(strayAtSays)
 	}
+	if !portsFit(u.Host) {
+		return endpoint{}, errors.New(badPort + ", " + urlAllowed)
+	}
 	e := endpoint{tls: u.Scheme == "rediss", address: u.Host, username: u.User.Username()}
 	if u.Port() == "" {
 		e.address = net.JoinHostPort(u.Hostname(), "6379")
@@ -41,7 +44,7 @@ func parseRedisURL(raw string) (endpoint, error) {
 	}
 	if db := strings.Trim(u.Path, "/"); db != "" {
 		n, err := strconv.Atoi(db)
-		if err != nil || n < 0 {
+		if err != nil || n < 0 || n > maxDB {
 			return endpoint{}, errors.New("has a path that is no number of a database, " + urlAllowed)
 		}
 		e.db = &n

@@ -208,6 +208,9 @@ func parseHosts(raw string) (*url.URL, error) {
 	if err != nil || u.Hostname() == "" || u.Fragment != "" || strings.Contains(hosts, ",,") || strings.HasSuffix(hosts, ",") {
 		return nil, errors.New("is no URL of a store")
 	}
+	if !portsFit(hosts) {
+		return nil, errors.New(badPort)
+	}
 	u.Host = hosts
 	return u, nil
 }

@@ -74,6 +74,27 @@ func TestStoreURLs(t *testing.T) {
 	}
 }
 
+// A port that no server can have is a fault of each kind of URL, also behind the first host.
+func TestStorePorts(t *testing.T) {
+	for _, hosts := range []string{"a:65536", "a:0", "a,[::1]:99999,b", "a:1,b:port"} {
+		for _, url := range []string{"redis-sentinel://%s/m", "redis-cluster://%s", "postgres://%s/x", "mysql://%s/x", "zookeeper://me@%s"} {
+			c := Config{Store: fmt.Sprintf(url, hosts), origin: map[string]string{}}
+			var faults []string
+			c.storeFaults(func(path, format string, args ...any) {
+				faults = append(faults, path+": "+fmt.Sprintf(format, args...))
+			})
+			if len(faults) != 1 || !strings.HasPrefix(faults[0], "store: has a port that is not 1 to 65535, must be redis://") {
+				t.Errorf("%s: %q", c.Store, faults)
+			}
+		}
+	}
+	for dsn, fits := range map[string]bool{"postgres://h:65535/x": true, "postgres://h:65536/x": false, "mysql://h:0/x": false, "postgres://a:1,b:2/x": true, "postgres://a:99999,b:2/x": false} {
+		if _, err := ParseDSN(dsn); (err == nil) != fits || err != nil && !strings.HasPrefix(err.Error(), badPort) {
+			t.Errorf("%s: %v", dsn, err)
+		}
+	}
+}
+
 // Without a configured store the file is in the state directory of systemd, or else of the user.
 func TestStateDirectory(t *testing.T) {
 	env := map[string]string{"STATE_DIRECTORY": "/srv/a:/srv/b", "XDG_STATE_HOME": "/xdg", "HOME": "/home/me", "USERPROFILE": "/users/me"}

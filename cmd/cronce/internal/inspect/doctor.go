@@ -26,7 +26,7 @@ func DoctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the store for faults, and suggest repairs",
-		Long: "Check the store (on Redis: version, role, eviction, persistence, and the namespaces in use), its\n" +
+		Long: "Check the store (on Redis: version, role, eviction, memory, persistence, and the namespaces in use), its\n" +
 			"latency and clock, the nodes (which are alive; which left in the last 24 hours, and how), jobs whose marks are in the\n" +
 			"future, and overdue ticks.\n\n" +
 			"Exit code 1: a finding needs repair. 3: the server refuses this user, or a part of the requests, and no\n" +
@@ -120,7 +120,7 @@ func (s inspector) check(ctx context.Context) ([]driver.Finding, error) {
 	ctx, stop := context.WithTimeout(ctx, checkTimeout)
 	defer stop()
 	if s.Client != nil {
-		return s.CheckRedis(ctx)
+		return s.ExamineRedis(ctx)
 	}
 	return s.checkOther(ctx)
 }

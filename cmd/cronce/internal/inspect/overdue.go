@@ -11,10 +11,11 @@ import (
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/ops"
 )
 
-// risks returns why a store may lose decisions: the server evicts keys, or writes too little to
-// disk. It returns "" for a store that keeps them.
+// risks returns why a store may lose decisions, or takes none: the server evicts keys, writes too
+// little to disk, or is at maxmemory. It returns "" for a store that keeps them.
 func (s inspector) risks(ctx context.Context) string {
 	findings, err := s.check(ctx)
 	if err != nil && !errors.Is(err, lock.ErrUnfit) {
@@ -23,7 +24,8 @@ func (s inspector) risks(ctx context.Context) string {
 	var texts []string
 	for _, f := range findings {
 		forgets := f.Topic == driver.TopicEviction || f.Topic == driver.TopicPersistence
-		if text := fmt.Sprintf("store risk: %s: %s", f.Topic, f.Text); forgets && f.Level != driver.LevelOK && !slices.Contains(texts, text) {
+		full := f.Topic == driver.TopicMemory && f.Level == driver.LevelRefuse
+		if text := fmt.Sprintf("store risk: %s: %s", f.Topic, f.Text); (forgets && f.Level != driver.LevelOK || full) && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
@@ -105,6 +107,23 @@ func (s inspector) overdue(ctx context.Context, d *diagnosis) {
 	if more := len(p.Overdue) - maxNamed; more > 0 {
 		all = append(all, driver.Finding{Level: driver.LevelRefuse, Topic: topicOverdue, Text: fmt.Sprintf("and %d more", more)})
 	}
-	all[len(all)-1].Fix = "start nodes that have these jobs; announce a planned stop with cronce pause"
+	all[len(all)-1].Fix = adviceFor(p.Overdue)
 	d.add(all...)
+}
+
+// adviceFor returns how to mend overdue ticks: more nodes do not help a job that a live node has.
+func adviceFor(late []ops.OverdueTick) string {
+	held := 0
+	for i := range late {
+		if late[i].Held {
+			held++
+		}
+	}
+	switch held {
+	case 0:
+		return "start nodes that have these jobs; announce a planned stop with cronce pause"
+	case len(late):
+		return "see the log and the /readyz of the nodes that have these jobs"
+	}
+	return "start nodes for the jobs that no live node has; for the others see the log and the /readyz of their nodes"
 }

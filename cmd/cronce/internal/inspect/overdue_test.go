@@ -73,6 +73,20 @@ func TestClocksOf(t *testing.T) {
 	}
 }
 
+// Nodes are to be started only for overdue jobs that no live node has.
+func TestAdviceForOverdueTicks(t *testing.T) {
+	held, not := ops.OverdueTick{Job: "a", Held: true}, ops.OverdueTick{Job: "b"}
+	for want, late := range map[string][]ops.OverdueTick{
+		"start nodes that have these jobs; announce a planned stop with cronce pause":                               {not, not},
+		"see the log and the /readyz of the nodes that have these jobs":                                             {held, held},
+		"start nodes for the jobs that no live node has; for the others see the log and the /readyz of their nodes": {held, not},
+	} {
+		if got := adviceFor(late); got != want {
+			t.Errorf("%+v: %s, want %s", late, got, want)
+		}
+	}
+}
+
 // Of many marks ahead the first are named, and the rest is counted.
 func TestFewer(t *testing.T) {
 	ahead := make([]driver.Finding, maxMarks, maxMarks+2)
