@@ -32,8 +32,8 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"next", "61 * * * *"}, `minute "61"`},
 		{[]string{"next", "0 0 30 2 *"}, "never fires"},
 		{[]string{"next", "@daily", "-n", "0"}, "-n is 0, must be 1 to 1000"},
-		{[]string{"next", "@daily", "-n", "many"}, `next: --count is "many", must be a whole number: number of ticks, 1 to 1000`},
-		{[]string{"next", "@daily", "-n", "99999999999999999999"}, `next: --count is "99999999999999999999", must be a whole number: number of ticks, 1 to 1000`},
+		{[]string{"next", "@daily", "-n", "many"}, `next: -n is "many", must be a whole number: number of ticks, 1 to 1000`},
+		{[]string{"next", "@daily", "-n", "99999999999999999999"}, `next: -n is "99999999999999999999", must be a whole number: number of ticks, 1 to 1000`},
 		{[]string{"lock", "key", "--ttl", "5", "--", "true"}, `lock: --ttl is "5", must be a duration with its unit, such as 90s or 1h30m: how long`},
 		{[]string{"lock", "key", "--try=maybe", "--", "true"}, `lock: --try is "maybe", must be true or false: do not wait`},
 		{[]string{"next", "@daily", "--tz", "Mars"}, `--tz is "Mars", must be a name`},
@@ -63,6 +63,8 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"runs", "--since", "1h", "--until", "2h", url}, `--until "2h" is before --since "1h"`},
 		{[]string{"runs", "--until", "noon", url}, `runs: --until is "noon"`},
 		{[]string{"runs", "a", "-n", "0", url}, "-n is 0, must be 1 to 100000"},
+		{[]string{"runs", "-n", "99999999999999999999", url}, `runs: -n is "99999999999999999999", must be a whole number: number of runs, the newest, 1 to 100000`},
+		{[]string{"audit", "--count", "many", url}, `audit: -n is "many", must be a whole number: number of records, the newest, 1 to 10000`},
 		{[]string{"verify", "--namespace", "a b", url}, `--namespace: is "a b"`},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {

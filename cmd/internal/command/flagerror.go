@@ -27,14 +27,17 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !ok {
 		return err
 	}
-	flag := bad.GetFlag()
+	flag, name := bad.GetFlag(), "--"+bad.GetFlag().Name
+	if flag.Name == "count" { // as errors about its bounds name it
+		name = "-n"
+	}
 	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
 	if text := bad.Unwrap().Error(); strings.HasPrefix(text, "is ") { // of a flag of this program
-		return exit.Usagef("%s: --%s %s", path, flag.Name, text)
+		return exit.Usagef("%s: %s %s", path, name, text)
 	}
 	allowed, known := allowedValues[flag.Value.Type()]
 	if !known {
 		return err
 	}
-	return exit.Usagef("%s: --%s is %s, must be %s: %s", path, flag.Name, strictyaml.Quote(bad.GetValue()), allowed, flag.Usage)
+	return exit.Usagef("%s: %s is %s, must be %s: %s", path, name, strictyaml.Quote(bad.GetValue()), allowed, flag.Usage)
 }
