@@ -26,6 +26,12 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"config", "schem"}, `unknown command "schem", did you mean "schema"?`},
 		{[]string{"config", "x"}, `unknown command "x"`},
 		{[]string{"completion", "tcsh"}, `unknown command "tcsh"`},
+		{[]string{"nxt", "--help"}, `cronce: unknown command "nxt", did you mean "next"?`},
+		{[]string{"help", "nxt"}, `cronce: unknown command "nxt", did you mean "next"?`},
+		{[]string{"status", "jbs", "-h"}, `cronce: cronce status: unknown command "jbs", did you mean "jobs"?`},
+		{[]string{"help", "status", "jbs"}, `cronce: cronce status: unknown command "jbs", did you mean "jobs"?`},
+		{[]string{"config", "schem", "--help"}, `unknown command "schem", did you mean "schema"?`},
+		{[]string{"completion", "tcsh", "--help"}, `unknown command "tcsh"`},
 
 		{[]string{"next"}, "got 0 arguments"},
 		{[]string{"next", "*", "*"}, `quote it, as in next "0/5 * * * * ?"`},
@@ -103,6 +109,9 @@ func TestCompletion(t *testing.T) {
 func TestHelp(t *testing.T) {
 	cronce(t).want(t, exit.Fine, "cronce demo")
 	cronce(t, "ops", "token").want(t, exit.Fine, "new")
+	for _, args := range [][]string{{"--help"}, {"help"}, {"help", "status", "jobs"}, {"help", "next"}, {"status", "jobs", "report.*", "--help"}, {"next", "@daily", "-h"}, {"completion"}, {"completion", "bash", "--help"}} {
+		cronce(t, args...).want(t, exit.Fine, "Usage:\n  cronce")
+	}
 	r := cronce(t, "node", "--help")
 	r.want(t, exit.Fine, "for tests: shift", "$CRONCE_REDIS_URL", "$CRONCE_REDIS_PASSWORD")
 	if strings.Contains(r.stdout, "--demo") {

@@ -21,7 +21,7 @@ var allowedValues = map[string]string{
 // command is named. Other errors stay as they are.
 func flagError(cmd *cobra.Command, err error) error {
 	if args := cmd.Flags().Args(); !cmd.HasParent() && len(args) > 0 {
-		return UnknownBelow(cmd, args)
+		return NoneBelow(cmd, args)
 	}
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
