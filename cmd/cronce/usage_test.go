@@ -83,6 +83,37 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
+// An empty name of a job, as of a variable that is not set, is one error of each command, in the words of the
+// check of a configuration. Nor does any other flag that is given empty count as not given.
+func TestEmptyNames(t *testing.T) {
+	_, url := newRedis(t)
+	names := `is "", must be ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`
+	unnamed := file(t, "c.yaml", "jobs: [{kind: sleep, name: '', spec: '@hourly', sleep: {for: 1s}}]\n")
+	cronce(t, "node", "--check", "--config", unnamed).want(t, exit.WrongUsage, "jobs[0].name: "+names+"\n")
+	for want, commands := range map[string][][]string{
+		": job " + names: {
+			{"runs", ""}, {"runs", "cronce/@2026-11-23T02:00:00Z"}, {"why", "", "last"}, {"why", "cronce/@last"}, {"status", "jobs", ""}, {"status", "jobs", "show", ""},
+			{"run", "", "--reason", "a test"}, {"skip", "", "--reason", "a test"}, {"cancel", "", "--reason", "a test"}, {"cancel", "@2026-11-23T02:00:00Z", "--reason", "a test"}, {"pause", "", "--reason", "a test"},
+			{"resume", ""}, {"retire", "", "--reason", "a test"}, {"backfill", "", "--from", "2026-11-23", "--to", "2026-11-24", "--reason", "a test"},
+		},
+		": --job " + names: {{"verify", "--job", ""}, {"audit", "--job="}, {"status", "overdue", "--job", ""}, {"next", "@daily", "--job="}},
+		` is "", must be one character or more: `: {
+			{"verify", "--since", ""}, {"verify", "--namespace="}, {"runs", "--node", ""}, {"runs", "--verdict="}, {"runs", "--since="}, {"runs", "--until", ""},
+			{"status", "jobs", "--state="}, {"pause", "a", "--until", "", "--reason", "a test"}, {"pause", "a", "--op=", "--reason", "a test"}, {"verify", "--config="}, {"next", "@daily", "--from="},
+		},
+	} {
+		for _, args := range commands {
+			if args[0] != "next" {
+				args = append(args, "--redis", url)
+			}
+			r := cronce(t, args...)
+			if r.want(t, exit.WrongUsage, want); r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !strings.HasPrefix(r.stderr, "cronce: "+args[0]) {
+				t.Errorf("%q: %s%s", args, r.stdout, r.stderr)
+			}
+		}
+	}
+}
+
 // With a store that does not answer nothing is known.
 func TestNoStore(t *testing.T) {
 	for _, args := range [][]string{

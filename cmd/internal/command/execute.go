@@ -21,7 +21,11 @@ func Execute(ctx context.Context, newRoot func() *cobra.Command, args []string, 
 	root.Args, root.RunE = NoneBelow, help
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(flagError)
-	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		err := checkFlags(cmd)
+		started = err == nil
+		return err
+	}
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)

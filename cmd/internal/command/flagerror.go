@@ -31,7 +31,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if flag.Name == "count" { // as errors about its bounds name it
 		name = "-n"
 	}
-	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+	path := pathBelow(cmd)
 	if text := bad.Unwrap().Error(); strings.HasPrefix(text, "is ") { // of a flag of this program
 		return exit.Usagef("%s: %s %s", path, name, text)
 	}

@@ -82,6 +82,11 @@ func (f *runFlags) check(args []string) error {
 	if f.n < 1 || f.n > maxRuns {
 		return exit.Usagef("runs: -n is %d, must be 1 to %d", f.n, maxRuns)
 	}
+	if len(args) > 0 {
+		if err := command.CheckJob("runs", name); err != nil {
+			return err
+		}
+	}
 	_, err := f.filter(time.Now())
 	return err
 }
