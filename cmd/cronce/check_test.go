@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -41,4 +42,28 @@ func TestCheckNotesShortDeadlines(t *testing.T) {
 	t.Parallel()
 	const yaml = "jobs: [{kind: sleep, name: a, spec: '@hourly', deadline: 1ms}, {kind: sleep, name: b, spec: '@hourly', deadline: 1m}]\n"
 	cronce(t, "node", "--check", "--config", file(t, "c.yaml", yaml)).want(t, exit.Fine, "note: 1 job has a deadline below 1s", "busy: a\n", "The configuration is fine.")
+}
+
+// Anchors, aliases and merge keys are refused in words of their own. Their content is not known, so no
+// value is called missing in their place. Other faults of the same job are named.
+func TestCheckOfMergeKeys(t *testing.T) {
+	t.Parallel()
+	const refused = "anchors, aliases and tags are not allowed: quote a value that begins with *, & or !"
+	const merge = "merge keys are not allowed, nor are anchors, aliases and tags: write the keys themselves"
+	for yaml, want := range map[string][]string{
+		"x: &j {kind: sleep, spec: '@hourly'}\njobs:\n  - {<<: *j, name: a, ovrlap: skip}\n": {
+			"1:1: x: unknown key, known are defaults", "1:4: x: " + refused, "3:6: jobs[0].<<: " + merge, `3:23: jobs[0].ovrlap: unknown key, did you mean "overlap"?`},
+		"jobs:\n  - &j {kind: sleep, name: a, spec: '@hourly'}\n  - *j\n  - <<: *j\n    name: 'a b'\n": {
+			"2:5: jobs[0]: " + refused, "3:5: jobs[1]: " + refused, "4:5: jobs[2].<<: " + merge, `5:5: jobs[2].name: is "a b"`},
+		"jobs: [{kind: exec, name: a, spec: '@hourly', exec: {command: ['true'], env: {<<: *j, &k a: b}}}]\n": {
+			"1:79: jobs[0].exec.env.<<: " + merge, "1:87: jobs[0].exec.env: " + refused},
+		"jobs: [{kind: exec, name: a, spec: '@hourly', &e exec: {command: ['true']}}]\n": {"1:47: jobs[0]: " + refused},
+	} {
+		name := file(t, "c.yaml", yaml)
+		r := cronce(t, "node", "--check", "--config", name)
+		r.want(t, exit.WrongUsage, want...)
+		if n := strings.Count(r.stderr, name); n != len(want) {
+			t.Errorf("%d faults, want %d:\n%s", n, len(want), r.stderr)
+		}
+	}
 }

@@ -136,13 +136,14 @@ func printNext(w io.Writer, s *spec.Schedule, ticks []nextTick, now time.Time) e
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "%s\tFROM NOW\tREMARK\n", header)
 	for _, t := range ticks {
-		fmt.Fprintf(table, "%s\t%s%s\t%s\n", t.Tick.Format("Mon 2006-01-02 15:04:05 -0700"), utc(t.Tick), fromNow(t.Tick.Sub(now)), t.Remark)
+		fmt.Fprintf(table, "%s\t%s%s\t%s\n", t.Tick.Format("Mon 2006-01-02 15:04:05 -0700"), utc(t.Tick), fromNow(t.Tick, now), t.Remark)
 	}
 	return table.Flush()
 }
 
-// fromNow rounds d for a person.
-func fromNow(d time.Duration) string {
+// fromNow rounds the time from now to t for a person.
+func fromNow(t, now time.Time) string {
+	d := t.Sub(now)
 	switch {
 	case d < 0:
 		return "past"
@@ -153,5 +154,5 @@ func fromNow(d time.Duration) string {
 	case d < 48*time.Hour:
 		return fmt.Sprintf("%dh%dm", int(d.Hours()), int(d.Minutes())%60)
 	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
+	return fmt.Sprintf("%d days", (t.Unix()-now.Unix())/(24*60*60)) // a Duration ends after 292 years
 }

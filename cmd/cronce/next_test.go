@@ -56,9 +56,16 @@ func TestNextJSON(t *testing.T) {
 }
 
 func TestFromNow(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for d, want := range map[time.Duration]string{-time.Second: "past", 59 * time.Second: "59s", 61 * time.Second: "1m1s", 90 * time.Minute: "1h30m", 49 * time.Hour: "2 days"} {
-		if got := fromNow(d); got != want {
+		if got := fromNow(now.Add(d), now); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
+	}
+	if got := fromNow(now.AddDate(400, 0, 0), now); got != "146097 days" {
+		t.Errorf("400 years: %s", got)
+	}
+	if got := fromNow(now.AddDate(-400, 0, 0), now); got != "past" {
+		t.Errorf("400 years ago: %s", got)
 	}
 }

@@ -26,14 +26,20 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"config", "schem"}, `unknown command "schem", did you mean "schema"?`},
 		{[]string{"config", "x"}, `unknown command "x"`},
 		{[]string{"completion", "tcsh"}, `unknown command "tcsh"`},
+		{[]string{"nxt", "--help"}, `cronce: unknown command "nxt", did you mean "next"?`},
+		{[]string{"help", "nxt"}, `cronce: unknown command "nxt", did you mean "next"?`},
+		{[]string{"status", "jbs", "-h"}, `cronce: cronce status: unknown command "jbs", did you mean "jobs"?`},
+		{[]string{"help", "status", "jbs"}, `cronce: cronce status: unknown command "jbs", did you mean "jobs"?`},
+		{[]string{"config", "schem", "--help"}, `unknown command "schem", did you mean "schema"?`},
+		{[]string{"completion", "tcsh", "--help"}, `unknown command "tcsh"`},
 
 		{[]string{"next"}, "got 0 arguments"},
 		{[]string{"next", "*", "*"}, `quote it, as in next "0/5 * * * * ?"`},
 		{[]string{"next", "61 * * * *"}, `minute "61"`},
 		{[]string{"next", "0 0 30 2 *"}, "never fires"},
 		{[]string{"next", "@daily", "-n", "0"}, "-n is 0, must be 1 to 1000"},
-		{[]string{"next", "@daily", "-n", "many"}, `next: --count is "many", must be a whole number: number of ticks, 1 to 1000`},
-		{[]string{"next", "@daily", "-n", "99999999999999999999"}, `next: --count is "99999999999999999999", must be a whole number: number of ticks, 1 to 1000`},
+		{[]string{"next", "@daily", "-n", "many"}, `next: -n is "many", must be a whole number: number of ticks, 1 to 1000`},
+		{[]string{"next", "@daily", "-n", "99999999999999999999"}, `next: -n is "99999999999999999999", must be a whole number: number of ticks, 1 to 1000`},
 		{[]string{"lock", "key", "--ttl", "5", "--", "true"}, `lock: --ttl is "5", must be a duration with its unit, such as 90s or 1h30m: how long`},
 		{[]string{"lock", "key", "--try=maybe", "--", "true"}, `lock: --try is "maybe", must be true or false: do not wait`},
 		{[]string{"next", "@daily", "--tz", "Mars"}, `--tz is "Mars", must be a name`},
@@ -63,6 +69,8 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"runs", "--since", "1h", "--until", "2h", url}, `--until "2h" is before --since "1h"`},
 		{[]string{"runs", "--until", "noon", url}, `runs: --until is "noon"`},
 		{[]string{"runs", "a", "-n", "0", url}, "-n is 0, must be 1 to 100000"},
+		{[]string{"runs", "-n", "99999999999999999999", url}, `runs: -n is "99999999999999999999", must be a whole number: number of runs, the newest, 1 to 100000`},
+		{[]string{"audit", "--count", "many", url}, `audit: -n is "many", must be a whole number: number of records, the newest, 1 to 10000`},
 		{[]string{"verify", "--namespace", "a b", url}, `--namespace: is "a b"`},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
@@ -72,6 +80,37 @@ func TestWrongUsage(t *testing.T) {
 				t.Errorf("stdout %q, stderr %q", r.stdout, r.stderr)
 			}
 		})
+	}
+}
+
+// An empty name of a job, as of a variable that is not set, is one error of each command, in the words of the
+// check of a configuration. Nor does any other flag that is given empty count as not given.
+func TestEmptyNames(t *testing.T) {
+	_, url := newRedis(t)
+	names := `is "", must be ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`
+	unnamed := file(t, "c.yaml", "jobs: [{kind: sleep, name: '', spec: '@hourly', sleep: {for: 1s}}]\n")
+	cronce(t, "node", "--check", "--config", unnamed).want(t, exit.WrongUsage, "jobs[0].name: "+names+"\n")
+	for want, commands := range map[string][][]string{
+		": job " + names: {
+			{"runs", ""}, {"runs", "cronce/@2026-11-23T02:00:00Z"}, {"why", "", "last"}, {"why", "cronce/@last"}, {"status", "jobs", ""}, {"status", "jobs", "show", ""},
+			{"run", "", "--reason", "a test"}, {"skip", "", "--reason", "a test"}, {"cancel", "", "--reason", "a test"}, {"cancel", "@2026-11-23T02:00:00Z", "--reason", "a test"}, {"pause", "", "--reason", "a test"},
+			{"resume", ""}, {"retire", "", "--reason", "a test"}, {"backfill", "", "--from", "2026-11-23", "--to", "2026-11-24", "--reason", "a test"},
+		},
+		": --job " + names: {{"verify", "--job", ""}, {"audit", "--job="}, {"status", "overdue", "--job", ""}, {"next", "@daily", "--job="}},
+		` is "", must be one character or more: `: {
+			{"verify", "--since", ""}, {"verify", "--namespace="}, {"runs", "--node", ""}, {"runs", "--verdict="}, {"runs", "--since="}, {"runs", "--until", ""},
+			{"status", "jobs", "--state="}, {"pause", "a", "--until", "", "--reason", "a test"}, {"pause", "a", "--op=", "--reason", "a test"}, {"verify", "--config="}, {"next", "@daily", "--from="},
+		},
+	} {
+		for _, args := range commands {
+			if args[0] != "next" {
+				args = append(args, "--redis", url)
+			}
+			r := cronce(t, args...)
+			if r.want(t, exit.WrongUsage, want); r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !strings.HasPrefix(r.stderr, "cronce: "+args[0]) {
+				t.Errorf("%q: %s%s", args, r.stdout, r.stderr)
+			}
+		}
 	}
 }
 
@@ -101,6 +140,9 @@ func TestCompletion(t *testing.T) {
 func TestHelp(t *testing.T) {
 	cronce(t).want(t, exit.Fine, "cronce demo")
 	cronce(t, "ops", "token").want(t, exit.Fine, "new")
+	for _, args := range [][]string{{"--help"}, {"help"}, {"help", "status", "jobs"}, {"help", "next"}, {"status", "jobs", "report.*", "--help"}, {"next", "@daily", "-h"}, {"completion"}, {"completion", "bash", "--help"}} {
+		cronce(t, args...).want(t, exit.Fine, "Usage:\n  cronce")
+	}
 	r := cronce(t, "node", "--help")
 	r.want(t, exit.Fine, "for tests: shift", "$CRONCE_REDIS_URL", "$CRONCE_REDIS_PASSWORD")
 	if strings.Contains(r.stdout, "--demo") {

@@ -9,10 +9,11 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/internal/database"
@@ -45,7 +46,11 @@ func OpenDatabase(d config.DSN, connections int) (*sql.DB, error) {
 func open(d config.DSN, limit time.Duration) (*sql.DB, error) {
 	switch d.Dialect {
 	case database.PostgreSQL:
-		return sql.Open("pgx", limited(d.Source, limit))
+		c, err := stdlib.GetDefaultDriver().(driver.DriverContext).OpenConnector(limited(d.Source, limit))
+		if err != nil {
+			return nil, err
+		}
+		return sql.OpenDB(inOneLine{c}), nil
 	case database.MySQL:
 		cfg, err := mysql.ParseDSN(d.Source)
 		if err != nil {
@@ -84,3 +89,24 @@ func (b bounded) Connect(ctx context.Context) (driver.Conn, error) {
 	defer stop()
 	return b.Connector.Connect(ctx)
 }
+
+// An inOneLine connector puts the errors of logins to PostgreSQL into one line: its driver has a line, with a tab, for
+// each address that it tried.
+type inOneLine struct{ driver.Connector }
+
+func (l inOneLine) Connect(ctx context.Context) (driver.Conn, error) {
+	c, err := l.Connector.Connect(ctx)
+	if err != nil {
+		return nil, &lineError{err}
+	}
+	return c, nil
+}
+
+// A lineError has the lines of its error as one, with semicolons between them.
+type lineError struct{ err error }
+
+func (e *lineError) Error() string {
+	return strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "; ", "\t", " ").Replace(e.err.Error())
+}
+
+func (e *lineError) Unwrap() error { return e.err }

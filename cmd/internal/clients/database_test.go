@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -107,5 +108,18 @@ func TestLimitOfTheUser(t *testing.T) {
 	t.Setenv("PGCONNECT_TIMEOUT", "40")
 	if got := limited(dsn, 15*time.Second); got != dsn {
 		t.Error(got)
+	}
+}
+
+// The error of a login to PostgreSQL that was tried at several addresses is one line, and keeps its cause.
+func TestLoginErrorIsOneLine(t *testing.T) {
+	err := login(t, "postgres://nobody@127.0.0.1:1,127.0.0.1:2/x")
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Fatal(err)
+	}
+	text := err.Error()
+	if strings.ContainsAny(text, "\n\t") || strings.Contains(text, ":;") ||
+		!strings.Contains(text, "`: 127.0.0.1:1 (") || !strings.Contains(text, "refused; 127.0.0.1:2 (") {
+		t.Errorf("%q", text)
 	}
 }

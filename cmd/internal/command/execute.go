@@ -18,16 +18,24 @@ import (
 func Execute(ctx context.Context, newRoot func() *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	started := false // once the flags and arguments of a command are accepted: an error before that is wrong usage
 	root := newRoot()
-	root.Args, root.RunE = cobra.ArbitraryArgs, UnknownBelow // which names an unknown command
+	root.Args, root.RunE = NoneBelow, help
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(flagError)
-	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		err := checkFlags(cmd)
+		started = err == nil
+		return err
+	}
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	addCompletion(root)
+	unknown := refuseHelp(root)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = *unknown
+	}
 	if err == nil {
 		return exit.Fine
 	}
@@ -46,8 +54,34 @@ func Execute(ctx context.Context, newRoot func() *cobra.Command, args []string, 
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
-		completion.RunE = UnknownBelow
+		completion.Args, completion.RunE = NoneBelow, help
 	}
+}
+
+// refuseHelp makes root print no help for an unknown command, neither with --help nor with the command
+// help. It returns the error of --help, which cobra does not return.
+func refuseHelp(root *cobra.Command) (unknown *error) {
+	unknown = new(error)
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd.HasSubCommands() {
+			*unknown = cmd.ValidateArgs(cmd.Flags().Args())
+		}
+		if *unknown == nil {
+			show(cmd, args)
+		}
+	})
+	root.InitDefaultHelpCmd()
+	if helper, _, err := root.Find([]string{"help"}); err == nil {
+		helper.Args = func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil {
+				return err
+			}
+			return NoneBelow(cmd, rest)
+		}
+	}
+	return unknown
 }
 
 // errorTime is how long the process waits at its end for the reader of its error.

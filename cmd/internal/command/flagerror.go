@@ -21,20 +21,23 @@ var allowedValues = map[string]string{
 // command is named. Other errors stay as they are.
 func flagError(cmd *cobra.Command, err error) error {
 	if args := cmd.Flags().Args(); !cmd.HasParent() && len(args) > 0 {
-		return UnknownBelow(cmd, args)
+		return NoneBelow(cmd, args)
 	}
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
 		return err
 	}
-	flag := bad.GetFlag()
-	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+	flag, name := bad.GetFlag(), "--"+bad.GetFlag().Name
+	if flag.Name == "count" { // as errors about its bounds name it
+		name = "-n"
+	}
+	path := pathBelow(cmd)
 	if text := bad.Unwrap().Error(); strings.HasPrefix(text, "is ") { // of a flag of this program
-		return exit.Usagef("%s: --%s %s", path, flag.Name, text)
+		return exit.Usagef("%s: %s %s", path, name, text)
 	}
 	allowed, known := allowedValues[flag.Value.Type()]
 	if !known {
 		return err
 	}
-	return exit.Usagef("%s: --%s is %s, must be %s: %s", path, flag.Name, strictyaml.Quote(bad.GetValue()), allowed, flag.Usage)
+	return exit.Usagef("%s: %s is %s, must be %s: %s", path, name, strictyaml.Quote(bad.GetValue()), allowed, flag.Usage)
 }

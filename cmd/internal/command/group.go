@@ -14,7 +14,7 @@ import (
 func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	parent := &cobra.Command{
 		Use: use, Short: short,
-		RunE: UnknownBelow,
+		Args: NoneBelow, RunE: help,
 	}
 	var examples []string
 	for _, cmd := range commands {
@@ -26,14 +26,8 @@ func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return parent
 }
 
-// UnknownBelow runs a command that only contains others: it prints the help, or an error that names
-// the unknown command.
-func UnknownBelow(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return cmd.Help()
-	}
-	return NoneBelow(cmd, args)
-}
+// help runs a command that only contains others.
+func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 // NoneBelow accepts no arguments, for a command that contains others: an argument is the name of
 // none of them.

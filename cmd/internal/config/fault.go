@@ -57,9 +57,12 @@ func pathInFile(path string) string {
 // maxFaults bounds the faults that are reported: one default may be wrong for all jobs.
 const maxFaults = 100
 
-// InFileOrder joins faults by files, in the order of each file.
+// InFileOrder joins faults by files, in the order of each file, without those that follow from others.
 func InFileOrder(err error) error {
-	errs := Split(err)
+	errs := slices.DeleteFunc(Split(err), func(err error) bool {
+		f, ok := errors.AsType[*strictyaml.Error](err)
+		return ok && f.Follows
+	})
 	place := func(err error) (string, int) {
 		if f, ok := errors.AsType[*strictyaml.Error](err); ok {
 			return f.File, f.Line

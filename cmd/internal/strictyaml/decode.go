@@ -12,10 +12,10 @@ import (
 
 // decode writes a node into a value of any supported type; any gets the tree of the file.
 func (d *decoder) decode(node ast.Node, into reflect.Value, path string) {
-	switch node.(type) {
-	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
-		d.fault(node, path, "anchors, aliases and tags are not allowed: quote a value that begins with *, & or !")
+	if d.refuse(node, path) {
 		return
+	}
+	switch node.(type) {
 	case *ast.NullNode, *ast.CommentGroupNode:
 		return
 	}
@@ -33,6 +33,27 @@ func (d *decoder) decode(node ast.Node, into reflect.Value, path string) {
 	default:
 		d.scalar(node, into, path)
 	}
+}
+
+// refuse adds the fault of a node that is an anchor, an alias or a tag. It reports whether it is one.
+func (d *decoder) refuse(node ast.Node, path string) bool {
+	switch node.(type) {
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
+		d.fault(node, path, "anchors, aliases and tags are not allowed: quote a value that begins with *, & or !")
+		d.file.partly[path] = true
+		return true
+	}
+	return false
+}
+
+// refuseKey is refuse for a key of the mapping at path, which may be a merge key too.
+func (d *decoder) refuseKey(key ast.MapKeyNode, path string) bool {
+	if !key.IsMergeKey() {
+		return d.refuse(key, path)
+	}
+	d.fault(key, strings.TrimPrefix(path+".<<", "."), "merge keys are not allowed, nor are anchors, aliases and tags: write the keys themselves")
+	d.file.partly[path] = true
+	return true
 }
 
 // pointee returns the target of a pointer, and allocates it if the pointer is nil.
@@ -64,6 +85,9 @@ func (d *decoder) mapping(node ast.Node, into reflect.Value, path string) {
 }
 
 func (d *decoder) entry(kv *ast.MappingValueNode, into reflect.Value, fields map[string][]int, path string) {
+	if d.refuseKey(kv.Key, path) {
+		return
+	}
 	key := keyOf(kv.Key)
 	at := key
 	if path != "" {
@@ -75,6 +99,7 @@ func (d *decoder) entry(kv *ast.MappingValueNode, into reflect.Value, fields map
 			at = path
 		}
 		d.fault(kv.Key, at, "%s", unknown(key, fields))
+		d.refuse(kv.Value, at)
 		return
 	}
 	d.file.mark(at, kv.Key)
@@ -93,6 +118,9 @@ func (d *decoder) table(node ast.Node, into reflect.Value, path string) {
 	into.Set(reflect.MakeMap(into.Type()))
 	for it := m.MapRange(); it.Next(); {
 		kv := it.KeyValue()
+		if d.refuseKey(kv.Key, path) {
+			continue
+		}
 		key, at := keyOf(kv.Key), path+"."+keyOf(kv.Key)
 		d.file.mark(at, kv.Key)
 		value := reflect.New(into.Type().Elem()).Elem()

@@ -46,6 +46,10 @@ type Error struct {
 	Column int    // from 1
 	Path   string // jobs[2].spec; empty if the file cannot be read as YAML
 	Text   string // the fault, and the allowed values
+
+	// Follows is set if the file does not have the value, and a mapping that could have it was not
+	// read completely: that is a fault of its own.
+	Follows bool
 }
 
 func (e *Error) Error() string {
@@ -66,6 +70,7 @@ func (e *Error) Error() string {
 type File struct {
 	name       string
 	places     map[string]place
+	partly     map[string]bool // the values that were not read, or not completely
 	unreadable bool
 }
 
@@ -75,10 +80,12 @@ type place struct{ line, column int }
 // have the value, it is the place of the mapping that would contain it.
 func (f *File) Fault(path, format string, args ...any) *Error {
 	at, ok := f.places[path]
+	follows := false
 	for in := path; !ok && in != ""; at, ok = f.places[in] {
 		in = in[:max(strings.LastIndexAny(in, ".["), 0)]
+		follows = f.partly[in]
 	}
-	return &Error{File: f.name, Line: at.line, Column: at.column, Path: path, Text: fmt.Sprintf(format, args...)}
+	return &Error{File: f.name, Line: at.line, Column: at.column, Path: path, Text: fmt.Sprintf(format, args...), Follows: follows}
 }
 
 // Name returns the name of the file.
@@ -97,7 +104,7 @@ func (f *File) Unreadable() bool { return f.unreadable }
 // a tag. A value that the file does not have, or leaves empty, stays unchanged. A type with
 // UnmarshalText decodes itself. The error joins a *Error for each fault; the File is never nil.
 func Decode(name string, data []byte, into any) (*File, error) {
-	f := &File{name: name, places: map[string]place{}}
+	f := &File{name: name, places: map[string]place{}, partly: map[string]bool{}}
 	parsed, err := f.parse(data)
 	if err != nil {
 		f.unreadable = true

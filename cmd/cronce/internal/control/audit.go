@@ -45,7 +45,7 @@ func AuditCommand() *cobra.Command {
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	cmd.Flags().StringVar(&f.job, "job", "", "only this job")
-	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "number of records, the newest")
+	cmd.Flags().IntVarP(&f.n, "count", "n", 50, fmt.Sprintf("number of records, the newest, 1 to %d", series.MaxAudit))
 	command.OutputFlag(cmd, &f.output)
 	return cmd
 }

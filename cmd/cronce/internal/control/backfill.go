@@ -75,9 +75,13 @@ func onlys() (all []string) {
 
 // check returns an error for arguments and flags that belong to no backfill.
 func (f *backfillFlags) check(cmd *cobra.Command, args []string) error {
-	switch {
-	case len(args) != 1:
+	if len(args) != 1 {
 		return exit.Usagef("backfill: got %s, want the name of one job", terminal.Plural(len(args), "argument"))
+	}
+	if err := command.CheckJob("backfill", args[0]); err != nil {
+		return err
+	}
+	switch {
 	case f.reason == "":
 		return exit.Usagef("backfill: --reason is missing")
 	case !f.stop && f.from == "":

@@ -50,6 +50,9 @@ func CancelCommand() *cobra.Command {
 			if len(args) != 1 {
 				return exit.Usagef("cancel: got %s, want the id of one run, or the name of one job", terminal.Plural(len(args), "argument"))
 			}
+			if err := command.CheckJob("cancel", args[0]); err != nil {
+				return err
+			}
 			if f.reason == "" {
 				return exit.Usagef("cancel: --reason is missing")
 			}
@@ -74,6 +77,9 @@ func (f *cancelFlags) cancel(cmd *cobra.Command, name string) error {
 	}
 	return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error {
 		job, number, err := f.named(name, s.Config.Namespace)
+		if err == nil {
+			err = command.CheckJob("cancel", job)
+		}
 		if err != nil {
 			return err
 		}

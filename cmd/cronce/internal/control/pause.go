@@ -114,6 +114,11 @@ func (f *pauseFlags) run(cmd *cobra.Command, args []string, action series.Action
 	if len(args) > 1 || f.all == (len(args) == 1) {
 		return exit.Usagef("%s: got %s and --all is %v, want the name of one job, a pattern, or --all", cmd.Name(), terminal.Plural(len(args), "argument"), f.all)
 	}
+	if !f.all {
+		if err := command.CheckJob(cmd.Name(), args[0]); err != nil {
+			return err
+		}
+	}
 	c := f.request(action)
 	if err := c.Check(); err != nil {
 		return invalid(cmd, err)

@@ -43,6 +43,9 @@ func RunCommand() *cobra.Command {
 			if len(args) != 1 {
 				return exit.Usagef("run: got %s, want the name of one job", terminal.Plural(len(args), "argument"))
 			}
+			if err := command.CheckJob("run", args[0]); err != nil {
+				return err
+			}
 			switch {
 			case f.reason == "":
 				return exit.Usagef("run: --reason is missing")
@@ -128,6 +131,9 @@ func SkipCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 || f.undo && len(args) == 2 {
 				return exit.Usagef("skip: got %s and --undo is %v, want the name of one job, and a tick unless --undo is given", terminal.Plural(len(args), "argument"), f.undo)
+			}
+			if err := command.CheckJob("skip", args[0]); err != nil {
+				return err
 			}
 			if f.reason == "" {
 				return exit.Usagef("skip: --reason is missing")

@@ -38,11 +38,18 @@ func WhyCommand() *cobra.Command {
 			if len(args) != 2 && !named {
 				return exit.Usagef("why: got %s, want the name of one job and a time, or the id of a run: job@time", terminal.Plural(len(args), "argument"))
 			}
+			if err := command.CheckJob("why", args[0]); err != nil {
+				return err
+			}
 			return inspect(cmd, func(ctx context.Context, s inspector) error {
 				if !named {
 					return s.why(ctx, cmd.OutOrStdout(), args[0], args[1], output)
 				}
-				return s.why(ctx, cmd.OutOrStdout(), strings.TrimPrefix(job, s.Config.Namespace+"/"), at, output)
+				job := strings.TrimPrefix(job, s.Config.Namespace+"/")
+				if err := command.CheckJob("why", job); err != nil {
+					return err
+				}
+				return s.why(ctx, cmd.OutOrStdout(), job, at, output)
 			})
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cronce/cronce/cmd/internal/clients"
+	"github.com/cronce/cronce/cmd/internal/command"
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/cmd/internal/strictyaml"
 	"github.com/cronce/cronce/cmd/internal/terminal"
@@ -32,6 +33,9 @@ func jobsCommand() *cobra.Command {
 			filter := ops.JobFilter{State: ops.State(state), Sort: sort}
 			if len(args) > 0 {
 				filter.Name = args[0]
+				if err := command.CheckJob("status jobs", filter.Name); err != nil {
+					return err
+				}
 			}
 			if err := checkFilter(&filter); err != nil {
 				return err
@@ -157,6 +161,9 @@ func jobCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return exit.Usagef("status jobs show: got %s, want the name of one job", terminal.Plural(len(args), "argument"))
+			}
+			if err := command.CheckJob("status jobs show", args[0]); err != nil {
+				return err
 			}
 			return f.run(cmd, func(ctx context.Context, s *clients.Store, now *ops.Snapshot) (listing, error) {
 				return jobListing(ctx, s, now, args[0])

@@ -63,7 +63,7 @@ func RunsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.since, "since", "", "only ticks from here on: a duration before now (1h), or RFC 3339")
 	cmd.Flags().StringVar(&f.until, "until", "", "only ticks up to here: a duration before now, or RFC 3339")
 	cmd.Flags().BoolVar(&f.alive, "alive", false, "only runs that are alive")
-	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "number of runs, the newest")
+	cmd.Flags().IntVarP(&f.n, "count", "n", 50, fmt.Sprintf("number of runs, the newest, 1 to %d", maxRuns))
 	_ = cmd.RegisterFlagCompletionFunc("verdict", cobra.FixedCompletions(ops.Verdicts, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -81,6 +81,11 @@ func (f *runFlags) check(args []string) error {
 	}
 	if f.n < 1 || f.n > maxRuns {
 		return exit.Usagef("runs: -n is %d, must be 1 to %d", f.n, maxRuns)
+	}
+	if len(args) > 0 {
+		if err := command.CheckJob("runs", name); err != nil {
+			return err
+		}
 	}
 	_, err := f.filter(time.Now())
 	return err

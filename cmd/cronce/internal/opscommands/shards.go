@@ -25,7 +25,11 @@ func (f *runFlags) target(ctx context.Context, s *clients.Store, now *ops.Snapsh
 	}
 	id, _ := command.TickOf(args[0])
 	name, at, named := strings.Cut(id, "@")
-	j, err := known(ctx, s, now, strings.TrimPrefix(name, s.Config.Namespace+"/"))
+	name = strings.TrimPrefix(name, s.Config.Namespace+"/")
+	if err := command.CheckJob("runs", name); err != nil {
+		return nil, filter, err
+	}
+	j, err := known(ctx, s, now, name)
 	if err != nil || !named {
 		return j, filter, err
 	}
