@@ -88,3 +88,19 @@ func TestBroadcastWaitsForASlotOverTwoTicks(t *testing.T) {
 		})
 	}
 }
+
+// A node that has no free slot for many ticks of a broadcast reads its state no more often than the turns do: without a slot it could
+// start nothing that it reads.
+func TestNodeWithoutASlotReadsNoBroadcast(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		busy := scheduler.Job{Name: "busy", Spec: fmt.Sprintf("@at %s", time.Now().UTC().Add(5*time.Second).Format(time.RFC3339)), Func: takes(5 * time.Minute)}
+		c := cluster(t, 2, scheduler.Job{Name: "rows", Spec: "@every 1s", Broadcast: true, Func: nothing})
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Concurrency = 1 }
+		c.jobs = append(c.jobs, busy)
+		c.start()
+		c.pass(30 * time.Second)
+		if sent := c.counted(func() { c.pass(time.Minute) }); sent.claims < 120 || sent.opens > 20 {
+			t.Errorf("three nodes sent %d claims and opened jobs %d times in a minute, want at most 20 times: of the turns", sent.claims, sent.opens)
+		}
+	})
+}
