@@ -370,6 +370,31 @@ func TestTakeoverWithoutWatchers(t *testing.T) {
 	}
 }
 
+// The partition of the run has no tick when the node dies with all watchers of all partitions. Others notice that from the ticks of another
+// partition, and take the run over when its lease has ended.
+func TestTakeoverInAQuietPartition(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, lone(1)...)
+		c.partitions, c.slack = 8, 5*time.Second
+		w := &wire{n: &node{c: c}}
+		brief := 0
+		for w.Partition(fmt.Sprint("brief", brief)) != w.Partition("long0") {
+			brief++
+		}
+		c.jobs = append(c.jobs, scheduler.Job{Name: fmt.Sprint("brief", brief), Spec: "* 0 * * * *", Func: nothing}) // it shows the watchers
+		if w.Partition("long0") == w.Partition("b") {
+			t.Fatal("the partition of the run has ticks")
+		}
+		for range 40 {
+			c.start()
+		}
+		c.pass(30*time.Second + 500*time.Millisecond)
+		watchers := c.watchers(func() { c.pass(10 * time.Second) })
+		c.pass(34 * time.Second)
+		c.outlives(watchers)
+	})
+}
+
 // A job that can never be decided has a tick each ten seconds, for which nodes stand in for watchers that live. A run that begins after
 // that, and whose node dies with the watchers in the same period, is taken over in time all the same.
 func TestTakeoverBehindAnUndecidedTick(t *testing.T) {

@@ -50,6 +50,7 @@ type Claims struct {
 	lists     int     // how often the list was read
 	learned   []int64 // for each partition the period in which this node last learned of its runs in place of the watchers, for a group that was decided
 	guessed   []int64 // the same, for a group that was not
+	grouped   []int64 // for each partition when its last group ends
 	effects   Effects
 }
 
@@ -112,7 +113,7 @@ func New(cfg Config) *Claims {
 		cfg: cfg, nodes: cfg.Nodes, free: cfg.Slots, deferred: newDeferred(cfg.Partitions), sent: make(sent, max(cfg.Partitions, 1)),
 		parked: map[*entry][]*Pending{}, stalled: map[*entry]*stall{}, probes: map[run]probe{}, changes: map[*entry]*change{},
 		fenced: map[*entry]struct{}{}, regressed: map[*entry]int64{},
-		learned: make([]int64, max(cfg.Partitions, 1)), guessed: make([]int64, max(cfg.Partitions, 1)),
+		learned: make([]int64, max(cfg.Partitions, 1)), guessed: make([]int64, max(cfg.Partitions, 1)), grouped: make([]int64, max(cfg.Partitions, 1)),
 	}
 }
 

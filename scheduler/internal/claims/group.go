@@ -23,6 +23,7 @@ const (
 	askFirst     = 20     // ms by which the nodes that stand in for the watchers ask before all others
 	learnEvery   = 10_000 // ms: a period in which the same nodes stand in for the watchers
 	learnMost    = 4000   // jobs: with n times as many, a period is n times as long
+	quietAfter   = 1500   // ms from the end of a partition's last group, after which it has no group for a moment
 	seemsDead    = 1500   // ms after the end of a run's lease: by then a node without a free slot has looked whether the lease was renewed
 )
 
@@ -57,6 +58,7 @@ func (c *Claims) group(t *dueTick) {
 		return
 	}
 	g := c.groupAt(t.groupEnd(), t.job.Partition)
+	c.grouped[t.job.Partition] = g.At
 	g.Count++
 	g.Sum += rendezvous.Mix(t.e.Hash ^ rendezvous.Mix(uint64(t.Number)))
 	g.ticks = append(g.ticks, *t)
@@ -84,9 +86,22 @@ func (c *Claims) unkept(g *series.Group, decided bool) (keep bool) {
 		last = c.guessed
 	}
 	if p := g.Partition; stands && c.free > 0 && last[p] != period {
-		last[p], c.effects.Learn = period, append(c.effects.Learn, uint16(p))
+		last[p] = period
+		c.learnAround(g)
 	}
 	return decided && !stands
+}
+
+// learnAround requests the runs of a group's partition, and of those before it, in a ring, that have had no group for a moment: no group
+// of their own shows now that their watchers are dead.
+func (c *Claims) learnAround(g *series.Group) {
+	for p := g.Partition; ; {
+		c.effects.Learn = append(c.effects.Learn, uint16(p))
+		p = (p + len(c.grouped) - 1) % len(c.grouped)
+		if p == g.Partition || c.grouped[p] > g.At-quietAfter {
+			return
+		}
+	}
 }
 
 // unable reports whether a run that seems dead waits to be taken over by this node, which has no free slot.

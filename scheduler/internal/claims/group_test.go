@@ -2,6 +2,7 @@ package claims
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -132,6 +133,9 @@ func TestStandInsOfEachPartition(t *testing.T) {
 	learned, busy := map[uint16]int{}, 0
 	for _, c := range fleetOf(nodes) {
 		c = New(Config{Slots: 1, Groups: true, Partitions: partitions, Nodes: c.nodes})
+		for p := range c.grouped {
+			c.grouped[p] = learnEvery
+		}
 		for p := range partitions {
 			c.unkept(&series.Group{At: learnEvery, Partition: p}, true)
 			c.unkept(&series.Group{At: learnEvery + groupSpan, Partition: p}, true)
@@ -149,6 +153,26 @@ func TestStandInsOfEachPartition(t *testing.T) {
 	}
 	if busy > partitions/2 {
 		t.Errorf("one node learns of the runs of %d of %d partitions", busy, partitions)
+	}
+}
+
+// The nodes that stand in for the watchers of a partition learn also of the runs of the partitions before it that have no tick.
+func TestStandInsOfQuietPartitions(t *testing.T) {
+	for _, c := range fleetOf(50) {
+		c = New(Config{Slots: 1, Groups: true, Partitions: 8, Nodes: c.nodes})
+		c.grouped[6], c.grouped[1] = learnEvery+groupSpan, learnEvery
+		g := series.Group{At: learnEvery, Partition: 1}
+		_, stands := c.standIn(&g)
+		c.unkept(&g, true)
+		if got := c.Effects().Learn; stands != slices.Equal(got, []uint16{1, 0, 7}) || !stands && len(got) > 0 {
+			t.Errorf("a node that stands in, %v, learns of the runs of the partitions %v", stands, got)
+		}
+		g = series.Group{At: learnEvery + learnEvery/2, Partition: 1}
+		if c.learned[1] = 0; stands {
+			if c.unkept(&g, true); len(c.Effects().Learn) != 8 {
+				t.Error("not all partitions are read, and only one has a tick")
+			}
+		}
 	}
 }
 
