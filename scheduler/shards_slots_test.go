@@ -104,3 +104,29 @@ func TestNodeWithoutASlotReadsNoBroadcast(t *testing.T) {
 		}
 	})
 }
+
+// A node always has more claims than slots. Its claim of a broadcast keeps its turn: the list of nodes was read for it while it waited.
+func TestBroadcastOnABusyNode(t *testing.T) {
+	for overlap, least := range map[scheduler.Overlap]int{scheduler.OverlapSkip: 15, scheduler.OverlapQueue: 15, scheduler.OverlapReplace: 20} {
+		t.Run(fmt.Sprint(overlap), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := cluster(t, 2, scheduler.Job{Name: "rows", Spec: "@every 5s", Broadcast: true, Overlap: overlap, Deadline: time.Minute, Func: takes(500 * time.Millisecond)})
+				c.slack = time.Minute
+				c.setup = func(_ int, cfg *scheduler.Config) { cfg.Concurrency = 1 }
+				for i := range 3 {
+					c.jobs = append(c.jobs, scheduler.Job{Name: fmt.Sprint("other", i), Spec: "@every 4s", Func: takes(3 * time.Second)})
+				}
+				busy, ran := c.start(), 0
+				c.pass(5*time.Minute + 30*time.Second)
+				for _, r := range c.ran("rows") {
+					if r.node == busy {
+						ran++
+					}
+				}
+				if ran < least {
+					t.Errorf("the node ran %d ticks in five minutes, want at least %d", ran, least)
+				}
+			})
+		})
+	}
+}

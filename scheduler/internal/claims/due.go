@@ -122,6 +122,9 @@ func (c *Claims) handOut(now int64) (t dueTick, ok bool) {
 func (c *Claims) replaceQueued(queued *Pending, newer timetable.Tick) {
 	old, e := *queued, queued.e
 	*queued = Pending{e: e, job: e.Job, tick: newer.Number, after: newer.After, state: stateQueued, replaces: e.divided()}
+	if e.Rules.Policy.Broadcast { // so that it is sent as soon as it has a slot: other claims would take that meanwhile
+		c.needList(queued)
+	}
 	old.purpose, old.replaces = forVerdict, false // the newer one reads it, once there is a slot
 	deadline, _ := old.job.Rules.StartWithin(old.job.Spec.Interval(old.tick))
 	c.retries.add(onGrid(old.tick+deadline.Milliseconds()+1, probeGrid), &old)

@@ -64,11 +64,16 @@ func (c *Claims) needsList(p *Pending) bool {
 
 // list leaves a claim to the next reading of the list of nodes.
 func (c *Claims) list(p *Pending, now int64) {
+	c.needList(p)
+	c.waitUntil(p, max(now, p.tick)+listing)
+}
+
+// needList requests the list of nodes for a claim, unless it was requested for it before.
+func (c *Claims) needList(p *Pending) {
 	if p.listings == 0 {
 		p.lists, c.listing = c.lists, true
 	}
 	p.listings++
-	c.waitUntil(p, max(now, p.tick)+listing)
 }
 
 // awaitsList reports whether a claim has not been sent yet, because the list of nodes is read for it.
