@@ -62,8 +62,8 @@ func TestOpsIsClosed(t *testing.T) {
 	}
 }
 
-// The plane answers only a caller with a token that was made for it. It reports that the store is
-// away, and ends with a signal.
+// The plane answers only a caller with a token that was made for it. It reports, and logs once, that the store is
+// away and that it is back, and ends with a signal.
 func TestOpsServes(t *testing.T) {
 	t.Parallel()
 	server, url := newRedis(t)
@@ -97,6 +97,11 @@ func TestOpsServes(t *testing.T) {
 	eventually(t, "it is ready", func() bool { return status("/readyz", "") == 200 })
 	server.Close()
 	eventually(t, "it is not ready", func() bool { return status("/readyz", "") == 503 })
+	eventually(t, "that is logged", func() bool { return len(c.logs("store unreachable")) == 1 })
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is back", func() bool { return len(c.logs("store back")) == 1 })
 	c.signal(syscall.SIGTERM)
 	if code := c.code(); code != exit.Fine {
 		t.Errorf("exit code %d", code)

@@ -215,6 +215,7 @@ func serve(ctx context.Context, s *clients.Store, o plane) error {
 	}
 	var running sync.WaitGroup
 	running.Go(func() { p.Run(ctx) })
+	running.Go(func() { logStore(ctx, p, o.log) })
 	running.Go(func() { alerts.Run(ctx) })
 	failed := make(chan error, 1)
 	running.Go(func() { failed <- server.Serve(o.listener) })
