@@ -274,12 +274,28 @@ func TestLockStoppedTwice(t *testing.T) {
 // stubborn is a script that does not end with SIGTERM.
 const stubborn = `trap "echo gets it" TERM; echo runs; while :; do sleep 0.01; done`
 
+// Two signals at once are one request to stop, as timeout sends them: the command has its grace.
+func TestLockStoppedOnce(t *testing.T) {
+	m, url := newRedis(t)
+	c := start(t, under(url, []string{"--grace", "1h"}, `trap "sleep 0.3; echo cleaned; exit 7" TERM; echo runs; while :; do sleep 0.01; done`)...)
+	eventually(t, "runs", func() bool { return strings.Contains(c.stdout.String(), "runs") })
+	for range 2 {
+		c.signal(syscall.SIGTERM)
+		time.Sleep(5 * time.Millisecond)
+	}
+	if code := c.code(); code != 7 || !strings.Contains(c.stdout.String(), "cleaned") {
+		t.Errorf("the exit code is %d, the output %q", code, c.stdout.String())
+	}
+	free(t, m)
+}
+
 // killTwice sends two signals to a cronce that runs the stubborn script.
 func killTwice(t *testing.T, c *child) {
 	t.Helper()
 	for _, printed := range []string{"runs", "gets it"} {
 		eventually(t, printed, func() bool { return strings.Contains(c.stdout.String(), printed) })
 		c.signal(syscall.SIGTERM)
+		time.Sleep(200 * time.Millisecond) // signals that come together count as one
 	}
 	if code := c.code(); code != 128+int(syscall.SIGKILL) {
 		t.Errorf("the exit code is %d, want that of a killed command", code)

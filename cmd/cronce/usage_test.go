@@ -140,7 +140,7 @@ func TestCompletion(t *testing.T) {
 func TestHelp(t *testing.T) {
 	cronce(t).want(t, exit.Fine, "cronce demo")
 	cronce(t, "ops", "token").want(t, exit.Fine, "new")
-	for _, args := range [][]string{{"--help"}, {"help"}, {"help", "status", "jobs"}, {"help", "next"}, {"status", "jobs", "report.*", "--help"}, {"next", "@daily", "-h"}, {"completion"}, {"completion", "bash", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"help"}, {"help", "status", "jobs"}, {"help", "next"}, {"status", "jobs", "report.*", "--help"}, {"next", "@daily", "-h"}, {"completion"}, {"completion", "bash", "--help"}, {"--help", "next"}, {"-h", "next"}, {"status", "--help", "jobs"}, {"--help", "config", "schema"}} {
 		cronce(t, args...).want(t, exit.Fine, "Usage:\n  cronce")
 	}
 	r := cronce(t, "node", "--help")

@@ -31,6 +31,7 @@ func Execute(ctx context.Context, newRoot func() *cobra.Command, args []string, 
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	addCompletion(root)
+	knowHelp(root)
 	unknown := refuseHelp(root)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -55,6 +56,18 @@ func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Args, completion.RunE = NoneBelow, help
+	}
+}
+
+// knowHelp gives --help to all commands that contain others before the arguments are read: otherwise the argument behind it
+// passes for its value, as in cronce --help next, and the command is not found.
+func knowHelp(cmd *cobra.Command) {
+	if !cmd.HasSubCommands() {
+		return
+	}
+	cmd.InitDefaultHelpFlag()
+	for _, c := range cmd.Commands() {
+		knowHelp(c)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 )
 
 // WithSignals returns a context that ends with the first SIGTERM, SIGINT, SIGHUP or additional
@@ -16,8 +17,12 @@ func WithSignals(ctx context.Context, more ...os.Signal) (context.Context, conte
 	return first, stop
 }
 
+// together is how soon after the first signal another one is part of the same request to stop: GNU's timeout sends its signal to its
+// child and then to the group, and a terminal that closes hangs up through its shell and by itself.
+const together = 100 * time.Millisecond
+
 // WithTwoSignals returns a context that ends as that of WithSignals, and one that ends with the second signal: the caller can then hurry,
-// and still give back its leases. A third signal ends the process.
+// and still give back its leases. A third signal ends the process. Signals that come together count as one.
 func WithTwoSignals(ctx context.Context, more ...os.Signal) (first, second context.Context, stop context.CancelFunc) {
 	return untilSignals(ctx, 2, append(NotIgnored(syscall.SIGHUP), more...)...)
 }
@@ -54,6 +59,11 @@ func untilSignals(ctx context.Context, handled int, more ...os.Signal) (first, l
 		defer stop()
 		if await(first); handled > 1 {
 			endFirst()
+			soon, over := context.WithTimeout(last, together)
+			for soon.Err() == nil {
+				await(soon)
+			}
+			over()
 			await(last)
 		}
 		// This comes before the end of the context: the next signal, sent after the log line of the

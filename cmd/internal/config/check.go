@@ -2,6 +2,8 @@ package config
 
 import (
 	"net"
+	"net/netip"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -64,15 +66,23 @@ func isServerPort(text string) bool {
 	return err == nil && n > 0
 }
 
-// portsFit reports whether each port of a URL's hosts, with commas between, is one of a server. A
-// host may have none.
-func portsFit(hosts string) bool {
+// portsFit reports whether each port of a URL with these hosts, with commas between, is one of a server, also as
+// a parameter of PostgreSQL. A host may have none. Other text with two colons is no host: it may be a user and a password.
+func portsFit(u *url.URL, hosts string) bool {
+	hosts += ",:" + strings.ReplaceAll(u.Query().Get("port"), ",", ",:")
 	for host := range strings.SplitSeq(hosts, ",") {
-		if _, port, _ := net.SplitHostPort(host); port != "" && !isServerPort(port) {
+		_, port, err := net.SplitHostPort(host)
+		if port != "" && !isServerPort(port) || err != nil && strings.Count(host, ":") > 1 && !isIP(host) {
 			return false
 		}
 	}
 	return true
+}
+
+// isIP reports whether a host is an IP address, with or without brackets.
+func isIP(host string) bool {
+	_, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+	return err == nil
 }
 
 // badPort is the fault of a URL with another port. It does not repeat it: without an @ it may be a

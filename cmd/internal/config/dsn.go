@@ -33,7 +33,7 @@ func ParseDSN(dsn string) (DSN, error) {
 	if strayAt(dsn) {
 		return DSN{}, errors.New(strayAtSays)
 	}
-	if !portsFit(u.Host) {
+	if !portsFit(u, u.Host) {
 		return DSN{}, errors.New(badPort + ", " + saleDSNAllowed)
 	}
 	d := DSN{Shown: u.Scheme + "://" + u.Host + u.EscapedPath(), HasPassword: passwordIn(u)}

@@ -29,7 +29,7 @@ func parseRedisURL(raw string) (endpoint, error) {
 	if strayAt(raw) {
 		return endpoint{}, errors.New(strayAtSays)
 	}
-	if !portsFit(u.Host) {
+	if !portsFit(u, u.Host) {
 		return endpoint{}, errors.New(badPort + ", " + urlAllowed)
 	}
 	e := endpoint{tls: u.Scheme == "rediss", address: u.Host, username: u.User.Username()}

@@ -34,6 +34,7 @@ func TestParseRedisURL(t *testing.T) {
 		"redis://h:":           "redis://h:6379",
 		"redis://h:65535":      "redis://h:65535",
 		"redis://h:65536":      "has a port that is not 1 to 65535, must be redis://",
+		"redis://u:secret:1":   "has a port that is not 1 to 65535, must be redis://",
 		"redis://secret:0":     "has a port that is not 1 to 65535, must be redis://",
 		"redis://h/2147483646": "redis://h:6379/2147483646",
 		"redis://h/2147483647": "has a path that is no number of a database, must be",

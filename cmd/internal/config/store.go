@@ -208,7 +208,7 @@ func parseHosts(raw string) (*url.URL, error) {
 	if err != nil || u.Hostname() == "" || u.Fragment != "" || strings.Contains(hosts, ",,") || strings.HasSuffix(hosts, ",") {
 		return nil, errors.New("is no URL of a store")
 	}
-	if !portsFit(hosts) {
+	if !portsFit(u, hosts) {
 		return nil, errors.New(badPort)
 	}
 	u.Host = hosts

@@ -76,7 +76,7 @@ func TestStoreURLs(t *testing.T) {
 
 // A port that no server can have is a fault of each kind of URL, also behind the first host.
 func TestStorePorts(t *testing.T) {
-	for _, hosts := range []string{"a:65536", "a:0", "a,[::1]:99999,b", "a:1,b:port"} {
+	for _, hosts := range []string{"a:65536", "a:0", "a,[::1]:99999,b", "a:1,b:port", "me:secret:1", "a,me:secret:1"} {
 		for _, url := range []string{"redis-sentinel://%s/m", "redis-cluster://%s", "postgres://%s/x", "mysql://%s/x", "zookeeper://me@%s"} {
 			c := Config{Store: fmt.Sprintf(url, hosts), origin: map[string]string{}}
 			var faults []string
@@ -88,7 +88,7 @@ func TestStorePorts(t *testing.T) {
 			}
 		}
 	}
-	for dsn, fits := range map[string]bool{"postgres://h:65535/x": true, "postgres://h:65536/x": false, "mysql://h:0/x": false, "postgres://a:1,b:2/x": true, "postgres://a:99999,b:2/x": false} {
+	for dsn, fits := range map[string]bool{"postgres://h:65535/x": true, "postgres://h:65536/x": false, "mysql://h:0/x": false, "postgres://a:1,b:2/x": true, "postgres://a:99999,b:2/x": false, "postgres://a,b/x?port=1,2": true, "postgres://a/x?port=1,65536": false} {
 		if _, err := ParseDSN(dsn); (err == nil) != fits || err != nil && !strings.HasPrefix(err.Error(), badPort) {
 			t.Errorf("%s: %v", dsn, err)
 		}

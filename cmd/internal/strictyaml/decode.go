@@ -13,6 +13,7 @@ import (
 // decode writes a node into a value of any supported type; any gets the tree of the file.
 func (d *decoder) decode(node ast.Node, into reflect.Value, path string) {
 	if d.refuse(node, path) {
+		d.file.unread[path] = true
 		return
 	}
 	switch node.(type) {

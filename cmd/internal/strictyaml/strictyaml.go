@@ -47,8 +47,8 @@ type Error struct {
 	Path   string // jobs[2].spec; empty if the file cannot be read as YAML
 	Text   string // the fault, and the allowed values
 
-	// Follows is set if the file does not have the value, and a mapping that could have it was not
-	// read completely: that is a fault of its own.
+	// Follows is set if the value was not read, or if the file does not have it, and a mapping that
+	// could have it was not read completely: that is a fault of its own.
 	Follows bool
 }
 
@@ -71,6 +71,7 @@ type File struct {
 	name       string
 	places     map[string]place
 	partly     map[string]bool // the values that were not read, or not completely
+	unread     map[string]bool // those that were not read
 	unreadable bool
 }
 
@@ -80,7 +81,7 @@ type place struct{ line, column int }
 // have the value, it is the place of the mapping that would contain it.
 func (f *File) Fault(path, format string, args ...any) *Error {
 	at, ok := f.places[path]
-	follows := false
+	follows := f.unread[path]
 	for in := path; !ok && in != ""; at, ok = f.places[in] {
 		in = in[:max(strings.LastIndexAny(in, ".["), 0)]
 		follows = f.partly[in]
@@ -104,7 +105,7 @@ func (f *File) Unreadable() bool { return f.unreadable }
 // a tag. A value that the file does not have, or leaves empty, stays unchanged. A type with
 // UnmarshalText decodes itself. The error joins a *Error for each fault; the File is never nil.
 func Decode(name string, data []byte, into any) (*File, error) {
-	f := &File{name: name, places: map[string]place{}, partly: map[string]bool{}}
+	f := &File{name: name, places: map[string]place{}, partly: map[string]bool{}, unread: map[string]bool{}}
 	parsed, err := f.parse(data)
 	if err != nil {
 		f.unreadable = true

@@ -57,8 +57,8 @@ func Command() *cobra.Command {
 		Long: "Run a command while holding a lock, once at a time across all machines; with --permits, up to that many at\n" +
 			"a time. With --shared, any number of commands run at the same time, but never together with one without.\n\n" +
 			"The lock is renewed until the command ends. When it is lost, or cronce gets a signal to stop, the command\n" +
-			"gets SIGTERM, and SIGKILL when --grace has passed or cronce gets a second signal; on Linux also if cronce\n" +
-			"itself is killed. The lock is then released. Processes that the command started, as a shell does for a | b,\n" +
+			"gets SIGTERM, and SIGKILL when --grace has passed or cronce gets a second signal, 0.1 s or more after the\n" +
+			"first; on Linux also if cronce itself is killed. The lock is then released. Processes that the command started, as a shell does for a | b,\n" +
 			"get neither signal and continue without the lock.\n" +
 			"GNU's timeout passes SIGTERM, and with -k SIGKILL, on to all of them: see the example with a pipe.\n" +
 			config.FenceEnv + " in the command's environment is the fence of the lock: greater than the fence of every\n" +
@@ -332,6 +332,9 @@ func execute(ctx, now context.Context, fence int64, argv, environ []string, grac
 	c.WaitDelay = grace
 	c.SysProcAttr = childprocess.InOurGroup()
 	if err := c.Start(); err != nil {
+		if ctx.Err() != nil {
+			return errors.New("lock: stopped before the command was started")
+		}
 		return notRun(err)
 	}
 	defer context.AfterFunc(now, func() { _ = c.Process.Kill() })()
