@@ -58,8 +58,8 @@ func Command() *cobra.Command {
 			"a time. With --shared, any number of commands run at the same time, but never together with one without.\n\n" +
 			"The lock is renewed until the command ends. When it is lost, or cronce gets a signal to stop, the command\n" +
 			"gets SIGTERM, and SIGKILL when --grace has passed or cronce gets a second signal, 0.1 s or more after the\n" +
-			"first; on Linux also if cronce itself is killed. The lock is then released. Processes that the command started, as a shell does for a | b,\n" +
-			"get neither signal and continue without the lock.\n" +
+			"first; on Linux also if cronce itself is killed. The lock is then released. Processes that the command\n" +
+			"started, as a shell does for a | b, get neither signal and continue without the lock.\n" +
 			"GNU's timeout passes SIGTERM, and with -k SIGKILL, on to all of them: see the example with a pipe.\n" +
 			config.FenceEnv + " in the command's environment is the fence of the lock: greater than the fence of every\n" +
 			"earlier holder. The variables from which cronce reads secrets (CRONCE_REDIS_PASSWORD, CRONCE_STORE_PASSWORD, a\n" +
