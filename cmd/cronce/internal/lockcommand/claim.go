@@ -182,10 +182,11 @@ func (c *tickCall) readClock(ctx context.Context) error {
 // clock returns the store's clock.
 func (c *tickCall) clock() int64 { return c.now + time.Since(c.read).Milliseconds() }
 
-// repeat repeats f while its error is doubt, for up to askFor.
+// repeat repeats f while its error is doubt, for up to askFor or until ctx ends. The end of ctx does not end a request: the store may
+// have granted it, and the run would count as alive until the end of its lease.
 func (c *tickCall) repeat(ctx context.Context, f func(context.Context) error) error {
 	for end := time.Now().Add(askFor); ; {
-		bounded, stop := context.WithTimeout(ctx, askTime)
+		bounded, stop := context.WithTimeout(context.WithoutCancel(ctx), askTime)
 		err := f(bounded)
 		stop()
 		_, argument := errors.AsType[*lock.ArgumentError](err)

@@ -234,6 +234,34 @@ func TestTickThatNeverStarted(t *testing.T) {
 	})
 }
 
+// slow is a store that takes a second to answer a claim, which is stopped meanwhile.
+type slow struct {
+	*memlock.Store
+	stop func()
+}
+
+func (s slow) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
+	as := s.Store.Claim(ctx, cs)
+	s.stop()
+	_ = wait.Sleep(ctx, time.Second)
+	return as
+}
+
+// A call that is stopped while the store grants its claim knows that it has the run, and can end it.
+func TestStoppedDuringTheClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		c := tickCall{store: slow{memlock.New(memlock.Options{}), stop}, node: "m", key: "lock/k", schedule: schedule(t, "* * * * *"), ttl: 10 * time.Second}
+		a, err := c.claim(ctx)
+		if err != nil || a.Kind != series.KindGranted || a.Lease == nil {
+			t.Fatalf("got %+v, %v, want a lease", a, err)
+		}
+		if err := end(series.FrontOf(c.store), a.Lease, series.EndRequest{State: series.RunUnstarted, Outcome: series.OutcomeUnstarted}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // silent is a store that does not answer, or that has no series.
 type silent struct {
 	tickStore
