@@ -3,6 +3,8 @@ package web
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -225,6 +227,13 @@ func (h *Handler) guarded(rt route) http.Handler {
 		}
 		if rt.pattern != selectionRoute {
 			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		}
+		if rt.page && rt.writes() {
+			if long, is := errors.AsType[*http.MaxBytesError](r.ParseForm()); is {
+				text := fmt.Sprintf("the form must have %d KiB at most: nothing was done", long.Limit>>10)
+				h.show(w, with(r, c), http.StatusRequestEntityTooLarge, "refused", view{Title: "Refused", S: h.o.Projection.Peek(), Body: text})
+				return
+			}
 		}
 		rt.serve(w, with(r, c))
 	})
