@@ -370,7 +370,7 @@ func (h *Handler) apiTick(w http.ResponseWriter, r *http.Request) {
 	}
 	tick, err := time.Parse(time.RFC3339, r.PathValue("tick"))
 	if err != nil {
-		problem(w, r, http.StatusBadRequest, "invalid", "the tick must be RFC 3339")
+		problem(w, r, http.StatusBadRequest, "invalid", fmt.Sprintf("the tick is %q, must be RFC 3339", clip(r.PathValue("tick"))))
 		return
 	}
 	journal, state, err := h.read(r.Context(), j.Name)

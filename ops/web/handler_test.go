@@ -339,6 +339,7 @@ func TestParameters(t *testing.T) {
 		"/api/v1/jobs?nmae=x":                      {`\"nmae\"`, `\"x\"`, "allowed are q, state, sort, limit, after"},
 		"/api/v1/jobs?state=overdo":                {"state is", `\"overdo\"`, "overdue"},
 		"/api/v1/jobs?sort=age":                    {"sort is", `\"age\"`, "name, state, next, last"},
+		"/api/v1/jobs/report/ticks/now":            {"the tick is", `\"now\"`, "RFC 3339"},
 		"/api/v1/jobs?limit=501":                   {"limit is", `\"501\"`, "1 to 500"},
 		"/api/v1/jobs?sort=next&after=gone":        {"after is", `\"gone\"`, "sort by name"},
 		"/api/v1/runs?verdict=lots":                {"verdict is", `\"lots\"`, "lost"},
