@@ -74,9 +74,8 @@ func listOf(s *ops.Snapshot, items any, next string) list {
 
 // apiUnknown answers a request that no route of the API serves.
 func (h *Handler) apiUnknown(w http.ResponseWriter, r *http.Request) {
-	if methods := h.allowed(r); methods != "" {
-		w.Header().Set("Allow", methods)
-		problem(w, r, http.StatusMethodNotAllowed, "method", fmt.Sprintf("the method %s is not allowed here: allowed are %s", clip(r.Method), methods))
+	if text := h.wrongMethod(w, r); text != "" {
+		problem(w, r, http.StatusMethodNotAllowed, "method", text)
 		return
 	}
 	problem(w, r, http.StatusNotFound, "not-found", "there is no such resource")
