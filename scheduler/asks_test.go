@@ -145,6 +145,11 @@ func TestTries(t *testing.T) {
 					t.Errorf("the run went on for %v after its last try", r.over.Sub(began[len(began)-1]))
 				}
 				c.wantLogged(len(tc.waits), "try failed")
+				for i, line := range c.logged("try failed") {
+					if got := line.keys["wait_ms"]; got != tc.waits[i].Milliseconds() {
+						t.Errorf("try %d is followed by a wait of %v ms in the log, want %v", i+1, got, tc.waits[i])
+					}
+				}
 			})
 		})
 	}

@@ -168,12 +168,12 @@ func (e *events) runFinished(r *runs.Attempt, level slog.Level, log bool, outcom
 		slog.String("outcome", outcome), slog.Float64("took_ms", float64(took.Microseconds())/1000), slog.String("err", f.Text()), workOf(r), shardOf(r))
 }
 
-// TryFailed logs a failed try that is followed by another one. The end of the run reports the last
-// try.
-func (e *events) TryFailed(r *runs.Attempt, try int, f *runs.Failure) {
+// TryFailed logs a failed try that is followed by another one after a wait. The end of the run
+// reports the last try.
+func (e *events) TryFailed(r *runs.Attempt, try int, f *runs.Failure, wait time.Duration) {
 	e.addRun(r, Event{Kind: EventTryFailed, Err: f.Text()})
 	e.write(slog.LevelWarn, "try failed", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt),
-		slog.Int64("fence", r.Lease.Ref.Fence), slog.Int("try", try), slog.String("err", f.Text()), shardOf(r))
+		slog.Int64("fence", r.Lease.Ref.Fence), slog.Int("try", try), slog.Int64("wait_ms", wait.Milliseconds()), slog.String("err", f.Text()), shardOf(r))
 }
 
 // RenewalLate logs a run whose lease ends soon because no renewal was answered.

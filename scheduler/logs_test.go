@@ -66,7 +66,7 @@ var shapes = map[string][]string{
 	"drain waits":             {"info: claim_names claims ends node run_names runs"},
 	"run started":             {"info: attempt fence job late_ms node tick", "info: attempt fence for job late_ms node tick", "debug: attempt fence job late_ms node tick", "debug: attempt fence for job late_ms node tick"},
 	"run finished":            {"debug: attempt err fence job node outcome tick took_ms", "debug: attempt err fence for job node outcome tick took_ms", "info: attempt err fence job node outcome tick took_ms", "info: attempt err fence for job node outcome tick took_ms", "error: attempt err fence job node outcome tick took_ms", "error: attempt err fence for job node outcome tick took_ms"},
-	"try failed":              {"warn: attempt err fence job node tick try"},
+	"try failed":              {"warn: attempt err fence job node tick try wait_ms"},
 	"run panicked":            {"error: attempt fence job node stack tick"},
 	"run ignores its context": {"warn: attempt cause fence job node tick"},
 	"tick finished":           {"info: cancelled failed job lost missed node ok outcome shards tick took_ms", "error: cancelled failed job lost missed node ok outcome shards tick took_ms"},

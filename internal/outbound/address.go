@@ -42,7 +42,7 @@ func Public(ip netip.Addr) bool {
 type AddressError struct{ address string }
 
 func (e *AddressError) Error() string {
-	return fmt.Sprintf("the address %s is not public, and private ones are not allowed", e.address)
+	return fmt.Sprintf("the address %s is not public, and private ones are not allowed: see allow_private", e.address)
 }
 
 // OnlyPublic refuses connections to addresses that are not public. It is a

@@ -27,8 +27,8 @@ func TestPublic(t *testing.T) {
 	}
 	for address, want := range map[string]string{
 		"1.1.1.1:443": "", "[2606:4700::1111]:443": "",
-		"10.1.2.3:443": "the address 10.1.2.3:443 is not public, and private ones are not allowed",
-		"a.example:80": "the address a.example:80 is not public, and private ones are not allowed",
+		"10.1.2.3:443": "the address 10.1.2.3:443 is not public, and private ones are not allowed: see allow_private",
+		"a.example:80": "the address a.example:80 is not public, and private ones are not allowed: see allow_private",
 	} {
 		if err := outbound.OnlyPublic(t.Context(), "tcp", address, nil); (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("%s: %v, want %q", address, err, want)

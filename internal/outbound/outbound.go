@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -35,13 +36,21 @@ func RetryAfter(header http.Header, now time.Time) time.Duration {
 	return min(max(0, until.Sub(now)), MaxRetryAfter)
 }
 
-// ErrFailed replaces an error whose text may repeat the URL or the reply: net/http quotes a status
+// These errors replace errors whose text may repeat the URL or the reply: net/http quotes a status
 // or a Location that it cannot read.
-var ErrFailed = errors.New("the exchange failed")
+var (
+	ErrNoTLS  = errors.New("the server does not speak TLS on this port")
+	ErrLong   = errors.New("the headers of the reply are too long")
+	ErrNoHTTP = errors.New("the reply is not HTTP, or is malformed")
+	ErrFailed = errors.New("the exchange failed")
+)
 
 // Bare returns the error of an exchange without the URL, which may contain a key, and without the
 // reply, which may repeat the request. Only errors of kinds that contain neither keep their text.
 func Bare(err error) error {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
+		return ErrNoTLS
+	}
 	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return e
 	}
@@ -52,6 +61,12 @@ func Bare(err error) error {
 		if errors.Is(err, plain) {
 			return plain
 		}
+	}
+	switch text := fmt.Sprint(err); { // net/http has no types for these
+	case strings.Contains(text, "response headers exceeded"):
+		return ErrLong
+	case strings.Contains(text, "malformed"):
+		return ErrNoHTTP
 	}
 	return ErrFailed
 }

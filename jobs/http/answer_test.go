@@ -7,6 +7,7 @@ import (
 	nethttp "net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestStatuses(t *testing.T) {
@@ -37,6 +38,17 @@ func TestStatuses(t *testing.T) {
 		if err := try(t, t.Context(), Request{URL: url}); class(err) != "retry" {
 			t.Errorf("%d after %s: %s", status, after, class(err))
 		}
+	}
+	for status, after = range map[int]string{429: "3600", 503: "3601"} { // a server blocks a job for an hour at most
+		err := try(t, t.Context(), Request{URL: url})
+		if want := map[int]string{429: "later", 503: "final"}[status]; class(err) != want || (class(err) == "final") != strings.Contains(err.Error(), "Retry-After is 1h0m1s") {
+			t.Errorf("%d after %s: %s, want %s: %v", status, after, class(err), want, err)
+		}
+	}
+	status, after = 503, "86400"
+	err := try(t, t.Context(), Request{URL: url, MaxRetryAfter: 5 * time.Second})
+	if class(err) != "final" || err.Error() != "http: the server's Retry-After is 24h0m0s, and a run waits 5s at most: status 503 Service Unavailable" {
+		t.Errorf("%d after %s: %s: %v", status, after, class(err), err)
 	}
 	for s, want := range map[int]string{302: "ok", 503: "ok", 200: "final"} {
 		status = s

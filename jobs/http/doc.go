@@ -9,7 +9,9 @@
 //
 // An expected status is success. The following failures may be tried again, as often as
 // scheduler.Job.Retry allows: no connection, and the statuses 408, 425, 429, 500, 502, 503 and 504,
-// after the time in Retry-After if the response has one. All other statuses are final.
+// after the time in Retry-After if the response has one. If that is longer than
+// Request.MaxRetryAfter, the failure is final, so that no server can block a job for longer. All
+// other statuses are final.
 //
 // A request that was sent and has no complete response is doubt: the server may have done the work
 // or not. Then only an idempotent request is tried again: GET, HEAD, PUT, DELETE, OPTIONS, or one

@@ -26,6 +26,8 @@ const (
 	maxAnswer = 1 << 20 // bytes of a response that are read
 	maxKept   = 4 << 10 // bytes of a response that are kept
 	maxHeader = 64 << 10
+
+	maxRetryAfter = time.Hour // if the request has no MaxRetryAfter
 )
 
 // New returns the function of a job that sends the request, and reads up to 1 MiB of the response.
@@ -53,6 +55,9 @@ type call struct {
 func newCall(r Request) *call {
 	if r.Timeout == 0 {
 		r.Timeout = DefaultTimeout
+	}
+	if r.MaxRetryAfter == 0 {
+		r.MaxRetryAfter = maxRetryAfter
 	}
 	r.Headers, r.SecretHeaders, r.Secrets, r.Expect = maps.Clone(r.Headers), maps.Clone(r.SecretHeaders), slices.Clone(r.Secrets), slices.Clone(r.Expect)
 	var dialer net.Dialer
@@ -188,7 +193,10 @@ func (c *call) judge(ctx context.Context, run *scheduler.Run, answer *nethttp.Re
 	if !slices.Contains(retried, answer.StatusCode) {
 		return final(failed)
 	}
-	if wait := outbound.RetryAfter(answer.Header, time.Now()); wait > 0 {
+	switch wait := outbound.RetryAfter(answer.Header, time.Now()); {
+	case wait > c.request.MaxRetryAfter:
+		return final(fmt.Errorf("http: the server's Retry-After is %v, and a run waits %v at most: %w", wait, c.request.MaxRetryAfter, failed))
+	case wait > 0:
 		return later(wait, failed)
 	}
 	return failed

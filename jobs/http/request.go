@@ -45,6 +45,9 @@ type Request struct {
 	// Timeout bounds a request and its response. The request also ends when the lease of the run
 	// can no longer be trusted. Zero: DefaultTimeout.
 	Timeout time.Duration
+	// MaxRetryAfter bounds the time in Retry-After for which a run waits before its next try. A longer
+	// one ends the run as failed. It is apart from scheduler.Retry.Max. Zero: an hour.
+	MaxRetryAfter time.Duration
 	// Idempotent declares that the server does the work of one Idempotency-Key once, however often
 	// the request is sent. Then a request without a response may be sent again.
 	Idempotent bool
@@ -102,6 +105,9 @@ func (r *Request) check() error {
 	}
 	if r.Timeout < 0 {
 		bad("timeout", "0 or more", "%v", r.Timeout)
+	}
+	if r.MaxRetryAfter < 0 {
+		bad("max_retry_after", "0 or more", "%v", r.MaxRetryAfter)
 	}
 	return errors.Join(errs...)
 }

@@ -40,6 +40,7 @@ func TestFaults(t *testing.T) {
 		`expect[1] is 600, must be 200 to 599`:                                       {Expect: []int{204, 600}},
 		`expect[0] is 199, must be 200 to 599`:                                       {Expect: []int{199, 204}},
 		`timeout is -1s, must be 0 or more`:                                          {Timeout: -time.Second},
+		`max_retry_after is -1s, must be 0 or more`:                                  {MaxRetryAfter: -time.Second},
 	} {
 		if r.URL == "" {
 			r.URL = "https://example.com"

@@ -74,9 +74,8 @@ func listOf(s *ops.Snapshot, items any, next string) list {
 
 // apiUnknown answers a request that no route of the API serves.
 func (h *Handler) apiUnknown(w http.ResponseWriter, r *http.Request) {
-	if methods := h.allowed(r); methods != "" {
-		w.Header().Set("Allow", methods)
-		problem(w, r, http.StatusMethodNotAllowed, "method", fmt.Sprintf("the method %s is not allowed here: allowed are %s", clip(r.Method), methods))
+	if text := h.wrongMethod(w, r); text != "" {
+		problem(w, r, http.StatusMethodNotAllowed, "method", text)
 		return
 	}
 	problem(w, r, http.StatusNotFound, "not-found", "there is no such resource")
@@ -370,7 +369,7 @@ func (h *Handler) apiTick(w http.ResponseWriter, r *http.Request) {
 	}
 	tick, err := time.Parse(time.RFC3339, r.PathValue("tick"))
 	if err != nil {
-		problem(w, r, http.StatusBadRequest, "invalid", "the tick must be RFC 3339")
+		problem(w, r, http.StatusBadRequest, "invalid", fmt.Sprintf("the tick is %q, must be RFC 3339", clip(r.PathValue("tick"))))
 		return
 	}
 	journal, state, err := h.read(r.Context(), j.Name)

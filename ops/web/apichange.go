@@ -8,6 +8,8 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,22 +20,23 @@ import (
 // keyHeader is the header with the operation of a request.
 const keyHeader = "Idempotency-Key"
 
-// A changeRequest is the body of a request that changes a job.
+// A changeRequest is the body of a request that changes a job. The tag of has the actions that a field
+// belongs to; without it these are all.
 type changeRequest struct {
 	Reason string `json:"reason"`
-	Until  string `json:"until"` // of a pause, and of a run: how long from now, or an instant
-	Seen   *int64 `json:"seen"`  // the change that the caller has read; nil: any
+	Until  string `json:"until" of:"pause run"`        // how long from now, or an instant
+	Seen   *int64 `json:"seen" of:"pause resume skip"` // the change that the caller has read; nil: any
 
-	Queue  bool `json:"queue"`        // of a run: it may wait for an alive run
-	Anyway bool `json:"while_paused"` // of a run and a backfill: it may start in a pause
-	Dry    bool `json:"dry_run"`      // of a run and a backfill: only the answer is wanted
-	Back   bool `json:"back"`         // of a skip: it is taken back
+	Queue  bool `json:"queue" of:"run"`                 // it may wait for an alive run
+	Anyway bool `json:"while_paused" of:"run backfill"` // it may start in a pause
+	Dry    bool `json:"dry_run" of:"run backfill"`      // only the answer is wanted
+	Back   bool `json:"back" of:"skip"`                 // it is taken back
 
-	From   string `json:"from"` // of a backfill: the first and the last instant of its ticks
-	To     string `json:"to"`
-	Only   string `json:"only"`   // of a backfill: which ticks
-	Room   string `json:"room"`   // of a backfill: how long a run may take
-	Digest string `json:"digest"` // of a backfill: of the plan that the caller has seen
+	From   string `json:"from" of:"backfill"` // the first and the last instant of its ticks
+	To     string `json:"to" of:"backfill"`
+	Only   string `json:"only" of:"backfill"`   // which ticks
+	Room   string `json:"room" of:"backfill"`   // how long a run may take
+	Digest string `json:"digest" of:"backfill"` // of the plan that the caller has seen
 }
 
 // A changeAnswer is the answer to a request that found or brought a job into the requested state.
@@ -58,9 +61,11 @@ type latest struct {
 // apiChange changes a job for a program.
 func (h *Handler) apiChange(action series.Action) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		body, status, fault := bodyOf(r)
-		read := fault == "" && body.Dry && action != series.ActionBackfill // a plan may judge as many ticks as a backfill has
-		if h.limited(w, r, false, callerOf(r), !read) {
+		request, status, fault := h.requestOf(r, action)
+		known := h.o.Projection.Snapshot().Job(request.Key) != nil
+		// A request that is refused without a reading of the store is no change. A plan may judge as many ticks as a backfill has.
+		change := known && fault == "" && (!request.Dry || action == series.ActionBackfill)
+		if h.limited(w, r, false, callerOf(r), change) {
 			return
 		}
 		s, j := h.job(w, r)
@@ -69,21 +74,6 @@ func (h *Handler) apiChange(action series.Action) http.HandlerFunc {
 		}
 		if fault != "" {
 			problem(w, r, status, "invalid", fault)
-			return
-		}
-		x := wish{Action: action, Tick: r.PathValue("tick"), Op: r.Header.Get(keyHeader), Reason: body.Reason, Until: body.Until, Seen: series.AnySeen,
-			Queue: body.Queue, Anyway: body.Anyway, Dry: body.Dry, Back: body.Back,
-			First: body.From, Last: body.To, Only: body.Only, Room: body.Room, Digest: body.Digest, Stop: stops(r)}
-		if fault := x.misplaced(); fault != "" {
-			problem(w, r, http.StatusBadRequest, "invalid", fault)
-			return
-		}
-		if body.Seen != nil {
-			x.Seen = *body.Seen
-		}
-		request, fault := x.request(callerOf(r), j.Name, s.Now())
-		if fault != "" {
-			problem(w, r, http.StatusBadRequest, "invalid", fault)
 			return
 		}
 		a := h.change(r.Context(), request)
@@ -106,6 +96,28 @@ func (h *Handler) apiChange(action series.Action) http.HandlerFunc {
 		}
 		answer(w, given)
 	}
+}
+
+// requestOf reads the request of a program. It returns a status and a sentence about a bad one.
+func (h *Handler) requestOf(r *http.Request, action series.Action) (request ops.Request, status int, fault string) {
+	request.Key = r.PathValue("job")
+	body, status, fault := bodyOf(r, action)
+	if fault != "" {
+		return request, status, fault
+	}
+	x := wish{Action: action, Tick: r.PathValue("tick"), Op: r.Header.Get(keyHeader), Reason: body.Reason, Until: body.Until, Seen: series.AnySeen,
+		Queue: body.Queue, Anyway: body.Anyway, Dry: body.Dry, Back: body.Back,
+		First: body.From, Last: body.To, Only: body.Only, Room: body.Room, Digest: body.Digest, Stop: stops(r)}
+	if body.Seen != nil {
+		x.Seen = *body.Seen
+	}
+	if fault = x.misplaced(); fault == "" {
+		request, fault = x.request(callerOf(r), request.Key, h.o.Projection.Snapshot().Now())
+	}
+	if rest, ok := strings.CutPrefix(fault, "op is "); ok { // a program names it in a header
+		fault = "the header " + keyHeader + " is " + rest
+	}
+	return request, http.StatusBadRequest, fault
 }
 
 // changeFault returns the problem of a change that was not made, or that may not have been made.
@@ -131,18 +143,18 @@ func (x *wish) misplaced() string {
 		return "while_paused and dry_run belong to a run or a backfill"
 	case (x.Action != series.ActionBackfill || x.Stop) && x.First+x.Last+x.Only+x.Room+x.Digest != "":
 		return "from, to, only, room and digest belong to a backfill"
-	case x.Action == series.ActionBackfill && !x.Stop && !x.Dry && x.Digest == "":
-		return "digest is missing: the answer to the same request with dry_run has it, in its plan"
-	case x.Action == series.ActionBackfill && x.Until != "":
+	case x.Action != series.ActionPause && x.Action != series.ActionRun && x.Until != "":
 		return "until belongs to a pause or a run"
 	case x.Action != series.ActionSkip && x.Back:
 		return "back belongs to a skip"
+	case x.Action == series.ActionBackfill && !x.Stop && !x.Dry && x.Digest == "":
+		return "digest is missing: the answer to the same request with dry_run has it, in its plan"
 	}
 	return ""
 }
 
 // bodyOf reads the body of a request. It returns a status and a sentence about a bad one.
-func bodyOf(r *http.Request) (body changeRequest, status int, fault string) {
+func bodyOf(r *http.Request, action series.Action) (body changeRequest, status int, fault string) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return body, http.StatusUnsupportedMediaType, "the Content-Type must be application/json"
 	}
@@ -158,18 +170,19 @@ func bodyOf(r *http.Request) (body changeRequest, status int, fault string) {
 		return body, http.StatusRequestEntityTooLarge, "the body must have 64 KiB at most"
 	}
 	if err != nil {
-		return body, http.StatusBadRequest, bodyFault(err)
+		return body, http.StatusBadRequest, bodyFault(err, bodyFields(action, stops(r)))
 	}
 	if body.Seen != nil && *body.Seen < 0 {
-		return body, http.StatusBadRequest, "seen must be the number of a change"
+		return body, http.StatusBadRequest, seenFault(strconv.FormatInt(*body.Seen, 10))
 	}
 	return body, 0, ""
 }
 
 var errFollowed = errors.New("something follows the object")
 
-// bodyFault returns a sentence about a body that cannot be decoded, in words of JSON.
-func bodyFault(err error) string {
+// bodyFault returns a sentence about a body that cannot be decoded, in words of JSON. The names are
+// those of the fields that it may have.
+func bodyFault(err error, names []string) string {
 	const must = "the body must be a JSON object"
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		given, _, _ := strings.Cut(e.Value, " ")
@@ -182,7 +195,7 @@ func bodyFault(err error) string {
 		return fmt.Sprintf("%s: it is no JSON at byte %d", must, e.Offset)
 	}
 	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok { // package json has no type for it
-		return fmt.Sprintf("the field %s is not known: allowed are %s", clip(name), strings.Join(bodyFields(), ", "))
+		return fmt.Sprintf("the field %s is not known: allowed are %s", clip(name), strings.Join(names, ", "))
 	}
 	switch {
 	case errors.Is(err, io.EOF):
@@ -222,11 +235,13 @@ func wanted(t reflect.Type) string {
 	}
 }
 
-// bodyFields returns the names of the fields of a body.
-func bodyFields() []string {
+// bodyFields returns the names of the fields of a body that belong to an action.
+func bodyFields(action series.Action, stop bool) []string {
 	var names []string
 	for f := range reflect.TypeFor[changeRequest]().Fields() {
-		names = append(names, f.Tag.Get("json"))
+		if of, some := f.Tag.Lookup("of"); !some || !stop && slices.Contains(strings.Fields(of), string(action)) {
+			names = append(names, f.Tag.Get("json"))
+		}
 	}
 	return names
 }

@@ -50,7 +50,7 @@ func TestCancelByForm(t *testing.T) {
 	}
 	at := tick.UTC().Format(time.RFC3339)
 	wants(t, api(at, `{"reason":"it hangs"}`), 200, `"outcome":"stands"`, "is cancelled already")
-	wants(t, api(at, `{"reason":"it hangs","until":"+1h"}`), 400, "until is")
+	wants(t, api(at, `{"reason":"it hangs","until":"+1h"}`), 400, "until belongs to a pause or a run")
 	wants(t, api("yesterday", `{"reason":"it hangs"}`), 400, "must be RFC 3339")
 	wants(t, api("2020-01-01T00:00:00Z", `{"reason":"it hangs"}`), http.StatusConflict, "problem:run-over", "has ended, or no node was granted it")
 	form.Set("op", "late")

@@ -271,8 +271,9 @@ func wishOf(r *http.Request, action series.Action) (x wish, at, fault string) {
 		Queue: r.PostFormValue("queue") != "", Anyway: r.PostFormValue("while_paused") != "", Back: r.PostFormValue("back") != "",
 		First: r.PostFormValue("from"), Last: r.PostFormValue("to"), Only: r.PostFormValue("only"), Room: r.PostFormValue("room"), Digest: r.PostFormValue("digest"), Stop: stops(r)}
 	var err error
-	if x.Seen, err = strconv.ParseInt(cmp.Or(r.PostFormValue("seen"), "0"), 10, 64); err != nil || x.Seen < 0 {
-		fault = "seen must be the number of a change"
+	seen := cmp.Or(r.PostFormValue("seen"), "0")
+	if x.Seen, err = strconv.ParseInt(seen, 10, 64); err != nil || x.Seen < 0 {
+		fault = seenFault(strconv.Quote(clip(seen)))
 	}
 	if at = r.PostFormValue("at"); at != "" && x.Until != "" {
 		return x, at, "the pause has two ends: choose one"
@@ -282,6 +283,11 @@ func wishOf(r *http.Request, action series.Action) (x wish, at, fault string) {
 		fault = "op is missing"
 	}
 	return x, at, fault
+}
+
+// seenFault is the sentence about a bad seen.
+func seenFault(value string) string {
+	return fmt.Sprintf("seen is %s, must be the number of a change, 0 or more", value)
 }
 
 // A changeBody is the body of the page that answers a form.

@@ -3,6 +3,8 @@ package web
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -168,6 +170,17 @@ func (h *Handler) allowed(r *http.Request) string {
 	return strings.Join(methods, ", ")
 }
 
+// wrongMethod sets the header Allow for a path that has other methods, and returns a sentence about
+// that. It returns "" for a path that no route has.
+func (h *Handler) wrongMethod(w http.ResponseWriter, r *http.Request) string {
+	methods := h.allowed(r)
+	if methods == "" {
+		return ""
+	}
+	w.Header().Set("Allow", methods)
+	return fmt.Sprintf("the method %s is not allowed here: allowed are %s", clip(r.Method), methods)
+}
+
 type callerKey struct{}
 
 // callerOf returns the caller that guarded has found.
@@ -197,6 +210,12 @@ func (h *Handler) may(c access.Caller, pattern string) bool {
 // guarded serves a route only to the callers that may use it.
 func (h *Handler) guarded(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if rt.pattern == "/" { // which methods a path has is no secret, so this needs no session
+			if text := h.wrongMethod(w, r); text != "" {
+				h.show(w, r, http.StatusMethodNotAllowed, "refused", view{Title: "Refused", Body: text})
+				return
+			}
+		}
 		// Another site must not make a browser send its session to the API, not even with a link.
 		cookies := rt.page || r.Header.Get("Sec-Fetch-Site") == "same-origin" || !strings.HasPrefix(r.URL.Path, "/api/") && rt.role == access.None
 		c := h.o.Gate.Caller(r, cookies)
@@ -225,6 +244,13 @@ func (h *Handler) guarded(rt route) http.Handler {
 		}
 		if rt.pattern != selectionRoute {
 			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		}
+		if rt.page && rt.writes() {
+			if long, is := errors.AsType[*http.MaxBytesError](r.ParseForm()); is {
+				text := fmt.Sprintf("the form must have %d KiB at most: nothing was done", long.Limit>>10)
+				h.show(w, with(r, c), http.StatusRequestEntityTooLarge, "refused", view{Title: "Refused", S: h.o.Projection.Peek(), Body: text})
+				return
+			}
 		}
 		rt.serve(w, with(r, c))
 	})

@@ -339,6 +339,7 @@ func TestParameters(t *testing.T) {
 		"/api/v1/jobs?nmae=x":                      {`\"nmae\"`, `\"x\"`, "allowed are q, state, sort, limit, after"},
 		"/api/v1/jobs?state=overdo":                {"state is", `\"overdo\"`, "overdue"},
 		"/api/v1/jobs?sort=age":                    {"sort is", `\"age\"`, "name, state, next, last"},
+		"/api/v1/jobs/report/ticks/now":            {"the tick is", `\"now\"`, "RFC 3339"},
 		"/api/v1/jobs?limit=501":                   {"limit is", `\"501\"`, "1 to 500"},
 		"/api/v1/jobs?sort=next&after=gone":        {"after is", `\"gone\"`, "sort by name"},
 		"/api/v1/runs?verdict=lots":                {"verdict is", `\"lots\"`, "lost"},
@@ -376,16 +377,26 @@ func TestMethods(t *testing.T) {
 		"PUT /api/v1/jobs/report/ticks/x/skip": "POST",
 		"PUT /api/v1/nothing":                  "",
 		"GET /api/":                            "",
+		"PUT /jobs":                            "GET, HEAD",
+		"DELETE /jobs/report":                  "GET, HEAD",
+		"OPTIONS /":                            "GET, HEAD",
+		"PUT /changes":                         "GET, HEAD, POST",
+		"GET /jobs/report/pause":               "POST",
+		"POST /healthz":                        "GET, HEAD",
+		"PUT /nothing":                         "",
 	} {
 		method, target, _ := strings.Cut(request, " ")
 		want, part := 405, "allowed are "+allow
 		if allow == "" {
-			want, part = 404, "no such resource"
+			want, part = 404, "no such "
 		}
 		w := pl.do(method, target, pl.tokens[access.Operator])
 		if w.Code != want || w.Header().Get("Allow") != allow || !strings.Contains(w.Body.String(), part) {
 			t.Errorf("%s: %d, Allow %q: %s", request, w.Code, w.Header().Get("Allow"), w.Body)
 		}
+	}
+	if w := pl.do("POST", "/healthz", ""); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" { // also without a session
+		t.Errorf("%d, Allow %q: %s", w.Code, w.Header().Get("Allow"), w.Body)
 	}
 }
 

@@ -110,3 +110,19 @@ func TestRefusalsAreBounded(t *testing.T) {
 		t.Errorf("a minute later: %v, %d, %d places", due, times, len(rs.lines))
 	}
 }
+
+// A form with more than its page reads is refused as too long, and changes nothing.
+func TestLongForms(t *testing.T) {
+	for target, c := range map[string]struct {
+		size int
+		want string
+	}{"/jobs/report/pause": {64 << 10, "must have 64 KiB at most"}, "/jobs/report/runs": {64 << 10, "must have 64 KiB at most"}, "/changes": {1 << 20, "must have 1024 KiB at most"}} {
+		pl := newPlane(t, "")
+		log := pl.logged(t)
+		form := url.Values{"action": {"pause"}, "job": {"report"}, "seen": {"0"}, "op": {"mine"}, "reason": {strings.Repeat("x", c.size)}}
+		wants(t, pl.post(target, form), 413, c.want)
+		if n := pl.changes(t, "report"); n != 0 || log.Len() > 0 {
+			t.Errorf("%s: %d changes were made, the log has %s", target, n, log)
+		}
+	}
+}

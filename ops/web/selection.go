@@ -153,7 +153,7 @@ func jobsOf(r *http.Request) (jobs []seenJob, fault string) {
 	for i, name := range names {
 		n, err := strconv.ParseInt(seen[i], 10, 64)
 		if err != nil || n < 0 {
-			return nil, "seen must be the number of a change"
+			return nil, seenFault(strconv.Quote(clip(seen[i])))
 		}
 		jobs = append(jobs, seenJob{name, n})
 	}

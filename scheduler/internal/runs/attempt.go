@@ -123,7 +123,7 @@ func (a *Attempt) call(began time.Time) (f *Failure) {
 		if end, bound := ctx.Deadline(); bound && d >= time.Until(end) || rules.Retry.For > 0 && d > rules.Retry.For-time.Since(began) {
 			break // the next try would begin too late
 		}
-		a.runs.cfg.Events.TryFailed(a, try, f)
+		a.runs.cfg.Events.TryFailed(a, try, f, d)
 		if !a.pause(ctx, d) {
 			break
 		}

@@ -27,7 +27,7 @@ type Dispatcher interface {
 // Events queues events for the log: no method waits for a logger.
 type Events interface {
 	RunStarted(a *Attempt)
-	TryFailed(a *Attempt, try int, f *Failure)
+	TryFailed(a *Attempt, try int, f *Failure, wait time.Duration)
 	RunFinished(a *Attempt, outcome string, began time.Time, f *Failure)
 	RenewalLate(a *Attempt, left time.Duration)
 	LeaseLost(a *Attempt)

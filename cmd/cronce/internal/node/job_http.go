@@ -22,6 +22,9 @@ func httpKind(c *config.Config, at string, j *config.Job, p resources) (schedule
 	if err != nil {
 		return job, err
 	}
+	if j.Retry != nil {
+		request.MaxRetryAfter = max(0, time.Duration(j.Retry.Max)) // a negative one is a fault of retry
+	}
 	f, err := jobhttp.New(request)
 	if err != nil {
 		return job, httpFaults(c, at, j.HTTP, err)

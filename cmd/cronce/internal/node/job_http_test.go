@@ -70,6 +70,32 @@ jobs:
 	}
 }
 
+// A run waits as long as a server requests if that is no longer than retry.max, or than an hour.
+func TestHTTPRetryAfter(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "7200")
+		w.WriteHeader(503)
+	}))
+	defer server.Close()
+	for retry, want := range map[string]string{"": "1h0m0s", ", retry: {tries: 3}": "1h0m0s", ", retry: {tries: 3, max: 5s}": "5s", ", retry: {tries: 3, max: 3h}": ""} {
+		c, err := config.Read(config.Source{Name: "c.yaml", Data: []byte(`jobs: [{kind: http, name: a, spec: "@daily", http: {url: '` + server.URL + `', allow_private: true}` + retry + `}]`)}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job, err := newJob(c, "jobs[0]", &c.Jobs[0], resources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ""
+		if want != "" {
+			text = "http: the server's Retry-After is 2h0m0s, and a run waits " + want + " at most: "
+		}
+		if err := job.Func(t.Context(), &scheduler.Run{Job: "a"}); err == nil || err.Error() != text+"status 503 Service Unavailable" {
+			t.Errorf("%s: %v", retry, err)
+		}
+	}
+}
+
 // A variable is masked in a response even if it is only a part of a header, or of the URL.
 func TestHTTPVariablesAreMasked(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
