@@ -18,11 +18,12 @@ var migrations embed.FS
 const version = 8
 
 // Migrations returns the files that create the tables, one per step, to be applied in the order of
-// their names. They are plain SQL with the comments of goose, which other tools ignore; the
-// statements behind "-- +goose Down" undo a step. An application that migrates its database with
-// its own tool copies the files or passes them to the tool; [Driver.CreateTables] runs the same
-// statements. The zero Dialect has no files. In the files the names of the tables begin with
-// cronce_.
+// their names. They are plain SQL with the comments of goose; the
+// statements behind "-- +goose Down" undo a step: they drop its tables with all data. A client that
+// ignores the marks, such as psql, runs them too, so a whole file is not for such a client: see
+// [Script]. An application that migrates its database with its own tool copies the files or passes
+// them to the tool; [Driver.CreateTables] runs the same statements. The zero Dialect has no files.
+// In the files the names of the tables begin with cronce_.
 func Migrations(d Dialect) fs.FS {
 	files, err := fs.Sub(migrations, "migrations/"+d.String())
 	if err != nil {
