@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -33,6 +34,11 @@ func TestMigrateCommand(t *testing.T) {
 	for range 2 {
 		cronce(t, "migrate", "--store", "sqlite:"+name).want(t, exit.Fine, "The tables in SQLite "+name+" are up to date.\n")
 	}
+	db := sqlserver.Connect(t, "sqlite", "file:"+name)
+	if _, err := db.Exec("UPDATE cronce_version SET version = 9"); err != nil {
+		t.Fatal(err)
+	}
+	cronce(t, "migrate", "--store", "sqlite:"+name).want(t, exit.Refused, "the tables have version 9, and this program knows 8: use a newer cronce")
 	const dead = "redis://127.0.0.1:1"
 	cronce(t, "migrate", "--print", "--store", dead).want(t, exit.WrongUsage, "has no tables: only a database needs migrate")
 	cronce(t, "migrate", "--store", dead).want(t, exit.WrongUsage, "has no tables")

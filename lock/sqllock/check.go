@@ -23,9 +23,11 @@ func (d *Driver) Check(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return failed("check", fmt.Errorf("the version of the tables (see CreateTables): %w", err))
-	case is != version:
+	case is > version:
+		found = append(found, newer(is))
+	case is < version:
 		found = append(found, &SettingError{Setting: "cronce_version",
-			Fix: fmt.Sprintf("the tables have version %d and this program needs %d: run cronce migrate, or see CreateTables, or use the program that made them", is, version)})
+			Fix: fmt.Sprintf("the tables have version %d, and this program needs %d: run cronce migrate, or see CreateTables, or use the program that made them", is, version)})
 	}
 	for _, s := range settings[d.grammar.dialect] {
 		bad, err := withSession(ctx, d, func(on session) (bool, error) { return s.bad(ctx, on, &d.grammar) })
@@ -69,6 +71,11 @@ func (e *SettingError) Error() string { return fmt.Sprintf("sqllock: %s: %s", e.
 
 // Is reports whether target is lock.ErrUnfit.
 func (e *SettingError) Is(target error) bool { return target == driver.ErrUnfit }
+
+// newer is the error of tables that a newer program made.
+func newer(is int64) *SettingError {
+	return &SettingError{Setting: "cronce_version", Fix: fmt.Sprintf("the tables have version %d, and this program knows %d: use a newer cronce", is, version)}
+}
 
 // allTables are the tables that a Driver writes to, as texts of a query.
 const allTables = "'cronce_leases', 'cronce_places', 'cronce_series', 'cronce_journal', 'cronce_nodes', 'cronce_taken', 'cronce_audit', 'cronce_outputs'"

@@ -38,12 +38,13 @@ const (
 )
 
 // CreateTables creates the tables that are missing, and upgrades the tables of an older version. If
-// nothing is to be done, it only reads the version. Many processes may call it at once. It needs
-// rights that the Driver does not need afterwards: the rights to read, insert, update and delete in
-// the tables are then enough.
+// nothing is to be done, it only reads the version. Tables of a newer version stay as they are, and
+// the error is a *SettingError. Many processes may call it at once. It needs rights that the Driver
+// does not need afterwards: the rights to read, insert, update and delete in the tables are then
+// enough.
 func (d *Driver) CreateTables(ctx context.Context) error {
-	if is, err := d.version(ctx); err == nil && is >= version {
-		return nil // Check reports a newer version
+	if is, err := d.version(ctx); err == nil && is == version {
+		return nil
 	}
 	steps, err := stepsOf(d.grammar.dialect)
 	if err != nil {
@@ -52,6 +53,9 @@ func (d *Driver) CreateTables(ctx context.Context) error {
 	_, err = retry(ctx, func() (none, error) {
 		return connected(ctx, d.db, func(conn *sql.Conn) (none, error) { return none{}, d.migrate(ctx, conn, steps) })
 	})
+	if _, known := errors.AsType[*SettingError](err); known {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("sqllock: create tables: %w", err)
 	}
@@ -93,6 +97,9 @@ func (d *Driver) run(ctx context.Context, s session, steps []migration) error {
 	is, err := d.versionFound(ctx, s)
 	if err != nil {
 		return err
+	}
+	if is > version {
+		return newer(is)
 	}
 	for _, step := range steps {
 		if step.number <= is {
