@@ -23,9 +23,11 @@ func (d *Driver) Check(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return failed("check", fmt.Errorf("the version of the tables (see CreateTables): %w", err))
-	case is != version:
+	case is > version:
+		found = append(found, newer(is))
+	case is < version:
 		found = append(found, &SettingError{Setting: "cronce_version",
-			Fix: fmt.Sprintf("the tables have version %d and this program needs %d: run cronce migrate, or see CreateTables, or use the program that made them", is, version)})
+			Fix: fmt.Sprintf("the tables have version %d, and this program needs %d: run cronce migrate, or see CreateTables, or use the program that made them", is, version)})
 	}
 	for _, s := range settings[d.grammar.dialect] {
 		bad, err := withSession(ctx, d, func(on session) (bool, error) { return s.bad(ctx, on, &d.grammar) })
@@ -70,10 +72,19 @@ func (e *SettingError) Error() string { return fmt.Sprintf("sqllock: %s: %s", e.
 // Is reports whether target is lock.ErrUnfit.
 func (e *SettingError) Is(target error) bool { return target == driver.ErrUnfit }
 
+// newer is the error of tables that a newer program made.
+func newer(is int64) *SettingError {
+	return &SettingError{Setting: "cronce_version", Fix: fmt.Sprintf("the tables have version %d, and this program knows %d: use a newer cronce", is, version)}
+}
+
+// allTables are the tables that a Driver writes to, as texts of a query.
+const allTables = "'cronce_leases', 'cronce_places', 'cronce_series', 'cronce_journal', 'cronce_nodes', 'cronce_taken', 'cronce_audit', 'cronce_outputs'"
+
 // tables runs a query on each table that returns no rows of the table: it fails if the table is
 // missing.
 func (d *Driver) tables(ctx context.Context, s session) error {
-	for _, table := range []string{"cronce_leases", "cronce_places", "cronce_series", "cronce_journal", "cronce_nodes", "cronce_taken", "cronce_audit", "cronce_outputs"} {
+	for table := range strings.SplitSeq(allTables, ", ") {
+		table = strings.Trim(table, "'")
 		var n int
 		err := s.QueryRowContext(ctx, d.grammar.text("SELECT count(*) FROM "+table+" WHERE ns = ''")).Scan(&n)
 		if err != nil {
@@ -83,7 +94,7 @@ func (d *Driver) tables(ctx context.Context, s session) error {
 	return nil
 }
 
-// A setting is bad if its query returns 1. A setting that the database does not have is not bad:
+// A setting is bad if its query returns 1 or more. A setting that the database does not have is not bad:
 // MySQL has announced the removal of binlog_format.
 type setting struct{ name, query, fix string }
 
@@ -93,7 +104,7 @@ func (s *setting) bad(ctx context.Context, on session, g *grammar) (bool, error)
 	if err != nil && strings.Contains(err.Error(), "Error 1193") { // MySQL: unknown variable
 		return false, nil
 	}
-	return is.Int64 == 1, err
+	return is.Int64 > 0, err
 }
 
 // maxBusy limits how long SQLite may wait for its lock; it does not react to a context while it
@@ -106,6 +117,10 @@ var settings = map[Dialect][]setting{
 			"this is a replica: use the server that accepts writes"},
 		{"server_encoding", "SELECT CASE WHEN current_setting('server_encoding') = 'UTF8' THEN 0 ELSE 1 END",
 			"use a database with the encoding UTF8"},
+		{"transaction_read_only", "SELECT CASE WHEN current_setting('transaction_read_only') = 'on' AND NOT pg_is_in_recovery() THEN 1 ELSE 0 END",
+			"the database, the user or the data source name sets default_transaction_read_only, as services do while the disk is full: turn it off"},
+		{"privileges", "SELECT count(*) FROM unnest(ARRAY[" + allTables + "]) AS t(name), unnest(ARRAY['INSERT', 'UPDATE', 'DELETE']) AS p(privilege)" +
+			" WHERE NOT has_table_privilege(t.name, p.privilege)", "grant the user INSERT, UPDATE and DELETE on each table whose name begins with cronce_, except cronce_version"},
 	},
 	MySQL: {
 		{"autocommit", "SELECT NOT (" + commits + ")",
@@ -115,7 +130,7 @@ var settings = map[Dialect][]setting{
 			"start the server without it: the clock must be read after the wait for a row"},
 		{"binlog_format", "SELECT @@log_bin = 1 AND @@binlog_format = 'STATEMENT'", "set it to ROW or MIXED"},
 		{"ENGINE", "SELECT count(*) > 0 FROM information_schema.tables WHERE table_schema = database()" +
-			" AND table_name IN ('cronce_leases', 'cronce_places', 'cronce_series', 'cronce_journal', 'cronce_nodes', 'cronce_taken', 'cronce_audit', 'cronce_outputs') AND engine <> 'InnoDB'", "make the tables with InnoDB"},
+			" AND table_name IN (" + allTables + ") AND engine <> 'InnoDB'", "make the tables with InnoDB"},
 	},
 	SQLite: {
 		{"busy_timeout", fmt.Sprintf("SELECT timeout > %d FROM pragma_busy_timeout", maxBusy.Milliseconds()),

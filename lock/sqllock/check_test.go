@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cronce/cronce/internal/sqlserver"
@@ -32,7 +33,7 @@ func TestCheck(t *testing.T) {
 }
 
 // Tables of another version, older or newer, do not fit the program, and the answer names the version. CreateTables
-// leaves newer tables as they are.
+// refuses newer tables, leaves them as they are, and advises no migration.
 func TestCheckVersion(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -45,9 +46,10 @@ func TestCheckVersion(t *testing.T) {
 				t.Errorf("the version %s: the answer is %v", by, err)
 			}
 			if by == "+ 1" {
-				must(t, d.CreateTables(t.Context()))
-				if d.Check(t.Context()) == nil {
-					t.Error("newer tables are now older")
+				for _, err := range []error{err, d.CreateTables(t.Context()), d.Check(t.Context())} {
+					if want := "sqllock: cronce_version: the tables have version 9, and this program knows 8: use a newer cronce"; err == nil || err.Error() != want || !errors.Is(err, driver.ErrUnfit) {
+						t.Errorf("the answer to newer tables is %v, want %s", err, want)
+					}
 				}
 			}
 		}
@@ -95,6 +97,40 @@ func TestCheckWithoutRisk(t *testing.T) {
 			wantRisks(t, newDriver(t, safe.connect(t), dialect, sqllock.Options{}), "fsync")
 		}
 	}
+}
+
+// A PostgreSQL that is read-only without being a replica, or a user that may not write, is refused: every claim would
+// fail, and be repeated.
+func TestCheckWrites(t *testing.T) {
+	t.Parallel()
+	on := postgres(t)
+	db := on.connect(t)
+	var name string
+	must(t, db.QueryRow("SELECT current_database()").Scan(&name))
+	role := name + "_looker"
+	refused := func(dsn, setting string) {
+		t.Helper()
+		err := newDriver(t, sqlserver.Connect(t, on.driver, dsn), on.dialect, sqllock.Options{}).Check(t.Context())
+		if bad, ok := errors.AsType[*sqllock.SettingError](err); !ok || bad.Setting != setting || !errors.Is(err, driver.ErrUnfit) {
+			t.Errorf("%s: the check says %v", setting, err)
+		}
+	}
+	run := func(statement string) {
+		t.Helper()
+		_, err := db.Exec(statement)
+		must(t, err)
+	}
+	run("CREATE ROLE " + role + " LOGIN")
+	run("GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + role)
+	as := strings.Replace(on.dsn, "cronce@", role+"@", 1)
+	refused(as, "privileges")
+	run("GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO " + role)
+	run("REVOKE INSERT, UPDATE, DELETE ON cronce_version FROM " + role)
+	must(t, newDriver(t, sqlserver.Connect(t, on.driver, as), on.dialect, sqllock.Options{}).Check(t.Context()))
+	run("REVOKE DELETE ON cronce_places FROM " + role)
+	refused(as, "privileges")
+	run("ALTER DATABASE " + name + " SET default_transaction_read_only = on")
+	refused(on.dsn, "transaction_read_only")
 }
 
 // A server whose SYSDATE is the time at which the statement began is refused: there the clock would

@@ -23,7 +23,7 @@
 // # Tables
 //
 // The Driver uses eight tables whose names begin with cronce_. [Migrations] returns the
-// files, [Driver.CreateTables] runs the missing ones, and cronce_version names the last
+// files, [Script] returns them for a client, [Driver.CreateTables] runs the missing ones, and cronce_version names the last
 // of them. Namespaces share the tables. Keys, owners and nodes are stored and compared
 // byte by byte.
 //

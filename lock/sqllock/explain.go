@@ -31,6 +31,8 @@ const (
 	starts         = "the server is starting or stopping"
 	needsTLS       = "the server requires TLS, and the client does not use it"
 	speaksNoTLS    = "the client requires TLS, and the server does not support it"
+	noParameter    = "the server does not know a parameter of the connection: it is misspelt in the address of the database, or of another version"
+	badParameter   = "the server does not take the value of a parameter of the connection"
 	busyOrDeadlock = "the database is busy with other transactions"
 )
 
@@ -42,6 +44,8 @@ var states = []struct{ code, text string }{
 	{"3D000", noDatabase},
 	{"42P01", noTables},
 	{"42703", otherTables},
+	{"42704", noParameter},
+	{"22023", badParameter},
 	{"25006", readOnly},
 	{"53100", diskFull},
 	{"53300", noConnection},
@@ -61,6 +65,9 @@ var numbers = []struct{ code, text string }{
 	{"Error 1049", noDatabase},
 	{"Error 1146", noTables},
 	{"Error 1054", otherTables},
+	{"Error 1193", noParameter},
+	{"Error 1231", badParameter},
+	{"Error 1232", badParameter},
 	{"Error 1290", readOnly},
 	{"Error 1792", readOnly},
 	{"Error 1836", readOnly},
@@ -111,8 +118,9 @@ func (d *Driver) Explain(err error) string {
 	if text := explainCode(err); text != "" {
 		return text
 	}
+	_, answered := errors.AsType[stated](err) // also if the error has the attempt with TLS before it
 	for _, w := range words {
-		if strings.Contains(err.Error(), w.part) {
+		if !answered && strings.Contains(err.Error(), w.part) {
 			return w.text
 		}
 	}
@@ -136,10 +144,7 @@ func (d *Driver) Refuses(err error) bool {
 // explainCode explains an error by its code. The caller chooses the driver of the database, so its
 // errors are recognised by the codes that drivers have in common.
 func explainCode(err error) string {
-	if state, ok := errors.AsType[interface {
-		error
-		SQLState() string
-	}](err); ok {
+	if state, ok := errors.AsType[stated](err); ok {
 		for _, s := range states {
 			if strings.HasPrefix(state.SQLState(), s.code) {
 				return s.text
@@ -159,4 +164,10 @@ func explainCode(err error) string {
 		}
 	}
 	return ""
+}
+
+// A stated error has a code of PostgreSQL.
+type stated interface {
+	error
+	SQLState() string
 }

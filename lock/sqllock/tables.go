@@ -18,11 +18,12 @@ var migrations embed.FS
 const version = 8
 
 // Migrations returns the files that create the tables, one per step, to be applied in the order of
-// their names. They are plain SQL with the comments of goose, which other tools ignore; the
-// statements behind "-- +goose Down" undo a step. An application that migrates its database with
-// its own tool copies the files or passes them to the tool; [Driver.CreateTables] runs the same
-// statements. The zero Dialect has no files. In the files the names of the tables begin with
-// cronce_.
+// their names. They are plain SQL with the comments of goose; the
+// statements behind "-- +goose Down" undo a step: they drop its tables with all data. A client that
+// ignores the marks, such as psql, runs them too, so a whole file is not for such a client: see
+// [Script]. An application that migrates its database with its own tool copies the files or passes
+// them to the tool; [Driver.CreateTables] runs the same statements. The zero Dialect has no files.
+// In the files the names of the tables begin with cronce_.
 func Migrations(d Dialect) fs.FS {
 	files, err := fs.Sub(migrations, "migrations/"+d.String())
 	if err != nil {
@@ -37,12 +38,13 @@ const (
 )
 
 // CreateTables creates the tables that are missing, and upgrades the tables of an older version. If
-// nothing is to be done, it only reads the version. Many processes may call it at once. It needs
-// rights that the Driver does not need afterwards: the rights to read, insert, update and delete in
-// the tables are then enough.
+// nothing is to be done, it only reads the version. Tables of a newer version stay as they are, and
+// the error is a *SettingError. Many processes may call it at once. It needs rights that the Driver
+// does not need afterwards: the rights to read, insert, update and delete in the tables are then
+// enough.
 func (d *Driver) CreateTables(ctx context.Context) error {
-	if is, err := d.version(ctx); err == nil && is >= version {
-		return nil // Check reports a newer version
+	if is, err := d.version(ctx); err == nil && is == version {
+		return nil
 	}
 	steps, err := stepsOf(d.grammar.dialect)
 	if err != nil {
@@ -51,6 +53,9 @@ func (d *Driver) CreateTables(ctx context.Context) error {
 	_, err = retry(ctx, func() (none, error) {
 		return connected(ctx, d.db, func(conn *sql.Conn) (none, error) { return none{}, d.migrate(ctx, conn, steps) })
 	})
+	if _, known := errors.AsType[*SettingError](err); known {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("sqllock: create tables: %w", err)
 	}
@@ -92,6 +97,9 @@ func (d *Driver) run(ctx context.Context, s session, steps []migration) error {
 	is, err := d.versionFound(ctx, s)
 	if err != nil {
 		return err
+	}
+	if is > version {
+		return newer(is)
 	}
 	for _, step := range steps {
 		if step.number <= is {

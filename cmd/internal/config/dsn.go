@@ -39,13 +39,15 @@ func ParseDSN(dsn string) (DSN, error) {
 	d := DSN{Shown: u.Scheme + "://" + u.Host + u.EscapedPath(), HasPassword: passwordIn(u)}
 	switch u.Scheme {
 	case "postgres", "postgresql":
+		if err := paramFault(StorePostgres, u); err != nil {
+			return DSN{}, err
+		}
 		d.Dialect, d.Source = database.PostgreSQL, dsn
+		return d, nil
 	case "mysql", "mariadb":
 		return d.mysql(u)
-	default:
-		return DSN{}, errors.New("is no DSN of a database that is known here, " + saleDSNAllowed)
 	}
-	return d, nil
+	return DSN{}, errors.New("is no DSN of a database that is known here, " + saleDSNAllowed)
 }
 
 // SQLiteDSN returns the DSN of a file. Transactions wait for other processes, and lock the file
@@ -61,6 +63,9 @@ func SQLiteDSN(path string) (DSN, error) {
 
 // mysql converts the URL into the form of the driver.
 func (d DSN) mysql(u *url.URL) (DSN, error) {
+	if err := paramFault(StoreMySQL, u); err != nil {
+		return DSN{}, err
+	}
 	c, err := mysql.ParseDSN(mysqlDSN(u))
 	if err != nil {
 		return DSN{}, errors.New("is none that MySQL takes, " + saleDSNAllowed)

@@ -48,6 +48,7 @@ func TestParseDSN(t *testing.T) {
 	for _, dsn := range []string{
 		"", "shop:hunter2@tcp(db)/shop", "oracle://shop:hunter2@db/shop", "postgres://shop:hunter2@db", "mysql://shop:hunter2@db/shop?parseTime=hunter2",
 		"postgres://shop:hunter2%zz@db/shop", "mysql:///shop", "sqlite:", "sqlite:x?mode=memory",
+		"postgres://shop:hunter2@db/shop?sslmode=foo", "postgres://shop@db/shop?password=hunter2&connect_timeout=hunter2", "mysql://shop:hunter2@db/shop?tls=hunter2",
 	} {
 		if _, err := ParseDSN(dsn); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "must be") {
 			t.Errorf("%q: %v", dsn, err)

@@ -179,6 +179,10 @@ func (c *Config) parseServerStore(scheme string, bad func(path, format string, a
 		bad("store", "has a path or parameters, must be zookeeper://host,host: the namespace is the node below the root")
 	case kind != StoreZooKeeper && (strings.Trim(u.Path, "/") == "" || strings.Contains(strings.Trim(u.Path, "/"), "/")):
 		bad("store", "names no database, must be %s://[user@]host/database", scheme)
+	case kind != StoreZooKeeper:
+		if err := paramFault(kind, u, localParams...); err != nil {
+			bad("store", "%v", err)
+		}
 	}
 	if kind == StoreZooKeeper {
 		c.address.Servers = withPort(u.Host, "2181")

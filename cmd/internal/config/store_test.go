@@ -43,7 +43,7 @@ func TestStoreURLs(t *testing.T) {
 		{"mariadb://me@h/x", "", "mysql://h/x: me@tcp(h:3306)/x"},
 		{"mariadb://me@h/x", "hunter2", plain},
 		{"mysql://me@h:1/x?tls=true", "hunter2", "mysql://h:1/x: me:hunter2@tcp(h:1)/x"},
-		{"mysql://me@h/x?parseTime=hunter2", "", "store: is none that MySQL takes"},
+		{"postgres://me@h/x?sslmode=verify-ca&sslrootcert=/nowhere/hunter2", "", "store: has a value of the parameter sslrootcert that the driver"}, // only where it is used
 	} {
 		conf := reading(t, "plaintext: refuse\nstore: '"+c.url+"'\n", map[string]string{StorePasswordEnv: c.password})
 		got := conf.StoreName()
@@ -91,6 +91,42 @@ func TestStorePorts(t *testing.T) {
 	for dsn, fits := range map[string]bool{"postgres://h:65535/x": true, "postgres://h:65536/x": false, "mysql://h:0/x": false, "postgres://a:1,b:2/x": true, "postgres://a:99999,b:2/x": false, "postgres://a,b/x?port=1,2": true, "postgres://a/x?port=1,65536": false} {
 		if _, err := ParseDSN(dsn); (err == nil) != fits || err != nil && !strings.HasPrefix(err.Error(), badPort) {
 			t.Errorf("%s: %v", dsn, err)
+		}
+	}
+}
+
+// A parameter that the driver of the database refuses is a fault when the configuration is read. The fault names it, and
+// repeats no value, which may be a password. Parameters of servers, and files that only nodes have, are none.
+func TestStoreParameters(t *testing.T) {
+	t.Setenv("PGSSLMODE", "")
+	const mode, number, duration = "must be disable, allow, prefer, require, verify-ca or verify-full", "must be a whole number of seconds", "must be a duration such as 5s"
+	for url, want := range map[string]string{
+		"postgres://me@h/x?sslmode=hunter2":                                "sslmode " + mode,
+		"postgres://me@a:1,b:2/x?foo=1&sslmode=hunter2":                    "sslmode " + mode,
+		"postgres://me@h/x?connect_timeout=hunter2":                        "connect_timeout " + number,
+		"postgres://me@h/x?sslmode=require&connect_timeout=1s":             "connect_timeout " + number,
+		"postgres://me@h/x?connect_timeout=hunter2&sslmode=hunter2":        "connect_timeout " + number,
+		"postgres://me@h/x?statement_cache_capacity=hunter2":               "statement_cache_capacity",
+		"postgres://me@h/x?foo=hunter2&connect_timeout=5":                  "",
+		"postgres://me@h/x?sslmode=verify-full&sslrootcert=/nowhere/ca":    "",
+		"postgres://me@h/x?sslcert=/nowhere/cert&sslkey=/nowhere/key":      "",
+		"postgres://me@h/x?sslmode=%zz":                                    "parameters that are no query",
+		"mysql://me@h/x?tls=hunter2":                                       "tls must be true, false, skip-verify or preferred",
+		"mysql://me@h/x?timeout=hunter2":                                   "timeout " + duration,
+		"mysql://me@h/x?tls=true&readTimeout=5":                            "readTimeout " + duration,
+		"mariadb://me@h/x?maxAllowedPacket=hunter2":                        "maxAllowedPacket",
+		"mysql://me@h/x?parseTime=hunter2":                                 "parseTime must be true or false",
+		"mysql://me@h/x?tls=true&timeout=1m30s&time_zone='%2B05:30'&foo=1": "",
+	} {
+		c := Config{Store: url, origin: map[string]string{}}
+		var got string
+		c.storeFaults(func(path, format string, args ...any) { got += path + ": " + fmt.Sprintf(format, args...) })
+		got = strings.NewReplacer(" that the driver does not take,", "", " that the driver of the database does not take", "").Replace(got)
+		if want != "" && !strings.HasPrefix(want, "parameters") {
+			want = "store: has a value of the parameter " + want
+		}
+		if want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, "hunter2") {
+			t.Errorf("%s: %q, want %q", url, got, want)
 		}
 	}
 }

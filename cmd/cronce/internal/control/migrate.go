@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -24,8 +23,10 @@ func MigrateCommand() *cobra.Command {
 		Long: "Create the tables of a PostgreSQL, MySQL, MariaDB or SQLite database that is the store, or update the tables of an\n" +
 			"older version. The command may be repeated, and run several times at once. It needs rights that nodes do not\n" +
 			"need: nodes only read, insert, update and delete. A node refuses tables of another version.\n" +
-			"With --print it connects to nothing, and prints the statements, with marks of goose.",
-		Example: "  cronce migrate --store postgres://cronce@db/shop\n  cronce migrate --store mysql://cronce@db/shop --print",
+			"With --print it connects to nothing, and prints a script for psql, mysql, mariadb or sqlite3. On PostgreSQL, MySQL and\n" +
+			"MariaDB the script does as migrate does, and changes nothing in a database that has the tables. With SQLite it is for a\n" +
+			"new database, and sqlite3 ends with an error, and no change, if the file has tables of cronce.",
+		Example: "  cronce migrate --store postgres://cronce@db/shop\n  cronce migrate --store mysql://cronce@db/shop --print | mariadb --host=db shop",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if show {
@@ -39,7 +40,7 @@ func MigrateCommand() *cobra.Command {
 		},
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
-	cmd.Flags().BoolVar(&show, "print", false, "print the statements, and connect to nothing")
+	cmd.Flags().BoolVar(&show, "print", false, "print the statements as a script, and connect to nothing")
 	return cmd
 }
 
@@ -67,17 +68,10 @@ func printMigrations(w io.Writer, c *config.Config) error {
 	if !ok {
 		return exit.Usagef("%s has no tables: only a database needs migrate", c.StoreName())
 	}
-	files := sqllock.Migrations(dialect)
-	names, err := fs.Glob(files, "*.sql")
+	text, err := sqllock.Script(dialect)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		text, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(w, "-- %s\n%s\n", name, text)
-	}
-	return nil
+	_, err = io.WriteString(w, text)
+	return err
 }

@@ -1,0 +1,105 @@
+package sqllock_test
+
+import (
+	"net/url"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/cronce/cronce/internal/serverprocess"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+// script pipes the script into the database's own client.
+func script(t *testing.T, on database) (printed string, err error) {
+	t.Helper()
+	text, err := sqllock.Script(on.dialect)
+	must(t, err)
+	var cmd *exec.Cmd
+	switch on.dialect {
+	case sqllock.PostgreSQL:
+		u, err := url.Parse(on.dsn)
+		must(t, err)
+		cmd = exec.Command(serverprocess.Find(t, "psql", "postgresql-client", "/usr/lib/postgresql/*/bin"),
+			"--no-psqlrc", "--host="+u.Hostname(), "--port="+u.Port(), "--username="+u.User.Username(), "--dbname="+u.Path[1:])
+	case sqllock.MySQL:
+		c, err := mysql.ParseDSN(on.dsn)
+		must(t, err)
+		host, port, _ := strings.Cut(c.Addr, ":")
+		cmd = exec.Command(serverprocess.Find(t, "mariadb", "mariadb-client"),
+			"--no-defaults", "--protocol=tcp", "--host="+host, "--port="+port, "--user="+c.User, c.DBName)
+	case sqllock.SQLite:
+		file, _, _ := strings.Cut(strings.TrimPrefix(on.dsn, "file:"), "?")
+		cmd = exec.Command(serverprocess.Find(t, "sqlite3", "sqlite3"), "-init", "/dev/null", file)
+	}
+	cmd.Stdin = strings.NewReader(text)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// The client of a database makes its tables, from none and, on servers, from those of each older version. On tables
+// with rows the script changes nothing, of this version or of a newer one.
+func TestScript(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		steps := 8
+		if on.dialect == sqllock.SQLite {
+			steps = 1 // the script is only for a new database
+		}
+		for from := range steps {
+			p := migrations(t, on, db)
+			if from > 0 {
+				_, err := p.UpTo(t.Context(), int64(from))
+				must(t, err)
+			}
+			if printed, err := script(t, on); err != nil || strings.Contains(printed, "ERROR") {
+				t.Errorf("from version %d: %v: %s", from, err, printed)
+			}
+			must(t, newDriver(t, db, on.dialect, sqllock.Options{}).Check(t.Context()))
+			_, err := db.Exec("DROP TABLE IF EXISTS goose_db_version")
+			must(t, err)
+		}
+		scriptAgain(t, on)
+	})
+}
+
+func scriptAgain(t *testing.T, on database) {
+	t.Helper()
+	db := on.connect(t)
+	d := newDriver(t, db, on.dialect, sqllock.Options{})
+	g, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "a/1", TTL: minute})
+	must(t, err)
+	_ = d.Desert(t.Context(), driver.Acquisition{Key: "key", Owner: "a/2", TTL: minute}) // a waiter
+	again := func() {
+		t.Helper()
+		printed, err := script(t, on)
+		if on.dialect == sqllock.SQLite && (err == nil || !strings.Contains(printed, "has tables of cronce, so nothing was changed")) ||
+			on.dialect != sqllock.SQLite && (err != nil || strings.Contains(printed, "ERROR")) {
+			t.Errorf("run again: %v: %s", err, printed)
+		}
+	}
+	for range 2 {
+		again()
+		must(t, d.Check(t.Context()))
+	}
+	if is, err := d.Inspect(t.Context(), "key"); err != nil || is.Owner != "a/1" || is.Fence != g.Fence || is.Waiting != 1 {
+		t.Errorf("the key stands at %+v, %v", is, err)
+	}
+	_, err = db.Exec("UPDATE cronce_version SET version = 9")
+	must(t, err)
+	again()
+	var version int
+	if must(t, db.QueryRow("SELECT version FROM cronce_version").Scan(&version)); version != 9 {
+		t.Errorf("the version is %d", version)
+	}
+}
+
+// A script is for a database that is known.
+func TestScriptRefuses(t *testing.T) {
+	if text, err := sqllock.Script(0); err == nil || text != "" {
+		t.Errorf("it returns %q", text)
+	}
+}
