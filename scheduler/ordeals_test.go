@@ -88,14 +88,14 @@ func (s *simulation) leaveLate() {
 	n.stop()
 	s.startWith(s.release...)
 	s.pass(leaving)
-	select {
-	case <-n.ended:
-		return // its last request was lost too
-	default:
-	}
 	n.heal()
 	n.wire.spoil(nil)
 	s.pass(time.Until(began.Add(left)))
+	select {
+	case <-n.ended:
+		return // its last request may have been lost too
+	default:
+	}
 	list, err := s.store.Members(context.Background())
 	if err != nil {
 		s.t.Fatal(err)
