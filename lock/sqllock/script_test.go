@@ -40,7 +40,7 @@ func script(t *testing.T, on database) (printed string, err error) {
 	return string(out), err
 }
 
-// The client of a database makes its tables, from none and, on servers, from those of each older version. On tables
+// The client of a database makes its tables, from none and, on servers, from the tables of each older version. On tables
 // with rows the script changes nothing, of this version or of a newer one.
 func TestScript(t *testing.T) {
 	each(t, func(t *testing.T, on database) {

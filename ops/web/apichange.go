@@ -68,7 +68,7 @@ func (h *Handler) apiChange(action series.Action) http.HandlerFunc {
 		if h.limited(w, r, false, callerOf(r), change) {
 			return
 		}
-		s, j := h.job(w, r)
+		_, j := h.job(w, r)
 		if j == nil {
 			return
 		}
@@ -86,7 +86,7 @@ func (h *Handler) apiChange(action series.Action) http.HandlerFunc {
 		if n == 0 {
 			n = a.Series.Change
 		}
-		s = h.fresh(r.Context(), j.Name, a.Series.Change)
+		s := h.fresh(r.Context(), j.Name, a.Series.Change)
 		if now := s.Job(j.Name); now != nil {
 			j = now
 		}
@@ -181,7 +181,7 @@ func bodyOf(r *http.Request, action series.Action) (body changeRequest, status i
 var errFollowed = errors.New("something follows the object")
 
 // bodyFault returns a sentence about a body that cannot be decoded, in words of JSON. The names are
-// those of the fields that it may have.
+// the fields that it may have.
 func bodyFault(err error, names []string) string {
 	const must = "the body must be a JSON object"
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {

@@ -21,7 +21,7 @@ func WithSignals(ctx context.Context, more ...os.Signal) (context.Context, conte
 // child and then to the group, and a terminal that closes hangs up through its shell and by itself.
 const together = 100 * time.Millisecond
 
-// WithTwoSignals returns a context that ends as that of WithSignals, and one that ends with the second signal: the caller can then hurry,
+// WithTwoSignals returns a context that ends as the one of WithSignals, and another that ends with the second signal: the caller can then hurry,
 // and still give back its leases. A third signal ends the process. Signals that come together count as one.
 func WithTwoSignals(ctx context.Context, more ...os.Signal) (first, second context.Context, stop context.CancelFunc) {
 	return untilSignals(ctx, 2, append(NotIgnored(syscall.SIGHUP), more...)...)

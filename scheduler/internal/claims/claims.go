@@ -135,7 +135,7 @@ func (c *Claims) Restart(now int64) {
 
 func (c *Claims) entry(j *job.Job) *entry { return c.entries.At(int(j.No)) }
 
-// Nodes sets the list of live nodes. If this node becomes a watcher of a partition, it must learn of those of its runs that the
+// Nodes sets the list of live nodes. If this node becomes a watcher of a partition, it must learn of its runs, which the
 // nodes before it watched.
 func (c *Claims) Nodes(nodes rendezvous.Nodes) {
 	before := make([]bool, max(c.cfg.Partitions, 1))
