@@ -133,7 +133,7 @@ func (tx *transaction) raiseTotals(ctx context.Context, totals []total) (lower [
 		return nil, err
 	}
 	t := productTable()
-	t.Columns = append(t.Columns, sqltext.Column{Name: "price"}, sqltext.Column{Name: "currency"}, sqltext.Column{Name: "buyer_limit"}, sqltext.Column{Name: "starts_at"}, sqltext.Column{Name: "ends_at"})
+	t.Columns = append(t.Columns, "price", "currency", "buyer_limit", "starts_at", "ends_at")
 	for _, total := range totals {
 		put := books[total.sku].put
 		if total.put < put {

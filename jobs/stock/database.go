@@ -97,7 +97,7 @@ func (tx *transaction) find(ctx context.Context, ids []string) (map[string]row, 
 	if tx.dialect == PostgreSQL {
 		query = "SELECT o.* FROM unnest(CAST($2 AS TEXT[])) AS wanted (id), " + // LIMIT makes the planner use the index for each key
 			"LATERAL (SELECT id, status, placed_at, payments FROM orders WHERE sale = $1 AND orders.id = wanted.id LIMIT 1) AS o"
-		args = []any{tx.sale, sqltext.TextArray(ids)}
+		args = []any{tx.sale, sqltext.Array(ids)}
 	}
 	found := make(map[string]row)
 	err := eachRow(ctx, tx.tx, tx.dialect, query, args, func(rows *sql.Rows) error {

@@ -23,9 +23,7 @@ func (tx *transaction) writeEvents(ctx context.Context, moves []transition) erro
 	if !tx.events.wanted || len(moves) == 0 {
 		return nil
 	}
-	t := sqltext.Table{Name: "stock_event", Clock: "written_at", Columns: []sqltext.Column{
-		{Name: "seq"}, {Name: "order_id"}, {Name: "placed_at"}, {Name: "kind"}, {Name: "at"}, {Name: "payload"},
-	}}
+	t := sqltext.Table{Name: "stock_event", Clock: "written_at", Columns: []string{"seq", "order_id", "placed_at", "kind", "at", "payload"}}
 	for _, m := range moves {
 		for _, s := range m.steps() {
 			tx.events.seq++

@@ -162,10 +162,7 @@ func (tx *transaction) writePlan(ctx context.Context, p planned) error {
 }
 
 func (tx *transaction) writeOrders(ctx context.Context, orders []Record) error {
-	t := sqltext.Table{Name: "orders", Clock: "settled_at", Columns: []sqltext.Column{
-		{Name: "id"}, {Name: "receiver"}, {Name: "buyer"}, {Name: "amount"}, {Name: "currency"}, {Name: "status"},
-		{Name: "placed_at"}, {Name: "due_at"}, {Name: "changed_at"}, {Name: "payments"},
-	}}
+	t := sqltext.Table{Name: "orders", Clock: "settled_at", Columns: []string{"id", "receiver", "buyer", "amount", "currency", "status", "placed_at", "due_at", "changed_at", "payments"}}
 	for _, r := range orders {
 		t.Add(r.ID, r.Receiver, r.Buyer, r.Amount, r.Currency, string(r.State), r.Placed.UnixMilli(), r.Due.UnixMilli(), r.Changed.UnixMilli(), int64(len(r.Payments)))
 	}
@@ -174,7 +171,7 @@ func (tx *transaction) writeOrders(ctx context.Context, orders []Record) error {
 }
 
 func (tx *transaction) writeItems(ctx context.Context, orders []Record) error {
-	t := sqltext.Table{Name: "order_item", Columns: []sqltext.Column{{Name: "order_id"}, {Name: "sku"}, {Name: "quantity"}, {Name: "price"}, {Name: "amount"}}}
+	t := sqltext.Table{Name: "order_item", Columns: []string{"order_id", "sku", "quantity", "price", "amount"}}
 	for _, r := range orders {
 		for _, item := range r.Items {
 			t.Add(r.ID, item.SKU, item.Quantity, item.Price, item.Amount())
@@ -185,7 +182,7 @@ func (tx *transaction) writeItems(ctx context.Context, orders []Record) error {
 
 // writePayments writes all payments of orders, and replaces existing rows.
 func (tx *transaction) writePayments(ctx context.Context, orders []Record) error {
-	t := sqltext.Table{Name: "payment", Columns: []sqltext.Column{{Name: "order_id"}, {Name: "reference"}, {Name: "kind"}, {Name: "amount"}, {Name: "currency"}, {Name: "refunds"}, {Name: "at"}}}
+	t := sqltext.Table{Name: "payment", Columns: []string{"order_id", "reference", "kind", "amount", "currency", "refunds", "at"}}
 	for _, r := range orders {
 		for _, p := range r.Payments {
 			t.Add(r.ID, p.Reference, p.Kind, p.Amount, p.Currency, p.Refunds, p.At.UnixMilli())
@@ -195,5 +192,5 @@ func (tx *transaction) writePayments(ctx context.Context, orders []Record) error
 }
 
 func productTable() sqltext.Table {
-	return sqltext.Table{Name: "product", Columns: []sqltext.Column{{Name: "sku"}, {Name: "put_in"}, {Name: "reserved"}, {Name: "sold"}}}
+	return sqltext.Table{Name: "product", Columns: []string{"sku", "put_in", "reserved", "sold"}}
 }

@@ -5,6 +5,7 @@ package sqltext
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,40 +16,17 @@ import (
 // parameters, MySQL 65,535.
 const MaxRows = 500
 
-// A Table holds rows to be written, column by column. The first column of each row is the sale.
+// A Table holds rows to be written. The first column of each row is the sale.
 type Table struct {
 	Name    string
-	Columns []Column
-	Clock   string // a column that is set to the database's time; empty: none
+	Columns []string // names in the database, without the sale
+	Clock   string   // a column that is set to the database's time; empty: none
+
+	rows [][]any
 }
 
-// A Column is a column of a table with its values, either texts or ints.
-type Column struct {
-	Name  string // the column in the database
-	texts []string
-	ints  []int64
-}
-
-func (c Column) value(i int) any {
-	if c.texts != nil {
-		return c.texts[i]
-	}
-	return c.ints[i]
-}
-
-// Add adds a row: a string or an int64 for each column.
-func (t *Table) Add(values ...any) {
-	for i, v := range values {
-		switch v := v.(type) {
-		case string:
-			t.Columns[i].texts = append(t.Columns[i].texts, v)
-		case int64:
-			t.Columns[i].ints = append(t.Columns[i].ints, v)
-		}
-	}
-}
-
-func (t *Table) rows() int { return max(len(t.Columns[0].texts), len(t.Columns[0].ints)) }
+// Add adds a row: a string or an int64 for each column. A column has values of one type.
+func (t *Table) Add(values ...any) { t.rows = append(t.rows, values) }
 
 // An execer is a database or a transaction.
 type execer interface {
@@ -58,14 +36,14 @@ type execer interface {
 // Write inserts the rows for a sale in as few statements as possible. The suffix decides about
 // existing rows.
 func (t *Table) Write(ctx context.Context, db execer, d database.Dialect, sale, suffix string) error {
-	if t.rows() == 0 {
+	if len(t.rows) == 0 {
 		return nil
 	}
 	if d == database.PostgreSQL {
 		return t.writeArrays(ctx, db, d, sale, suffix)
 	}
-	for from := 0; from < t.rows(); from += MaxRows {
-		if err := t.writeValues(ctx, db, d, sale, suffix, from, min(from+MaxRows, t.rows())); err != nil {
+	for some := range slices.Chunk(t.rows, MaxRows) {
+		if err := t.writeValues(ctx, db, d, sale, suffix, some); err != nil {
 			return err
 		}
 	}
@@ -76,13 +54,10 @@ func (t *Table) Write(ctx context.Context, db execer, d database.Dialect, sale, 
 func (t *Table) writeArrays(ctx context.Context, db execer, d database.Dialect, sale, suffix string) error {
 	var arrays []string
 	args := []any{sale}
-	for i, c := range t.Columns {
-		kind, values := "BIGINT[]", intArray(c.ints)
-		if c.texts != nil {
-			kind, values = "TEXT[]", TextArray(c.texts)
-		}
+	for i := range t.Columns {
+		kind, values := t.column(i)
 		arrays = append(arrays, "CAST($"+strconv.Itoa(i+2)+" AS "+kind+")")
-		args = append(args, values)
+		args = append(args, Array(values))
 	}
 	columns := "*"
 	if t.Clock != "" {
@@ -93,30 +68,38 @@ func (t *Table) writeArrays(ctx context.Context, db execer, d database.Dialect, 
 	return err
 }
 
+// column returns the values of a column as texts, and the type of their array in PostgreSQL.
+func (t *Table) column(i int) (kind string, values []string) {
+	values = make([]string, len(t.rows))
+	for at, row := range t.rows {
+		switch v := row[i].(type) {
+		case string:
+			kind, values[at] = "TEXT[]", v
+		case int64:
+			kind, values[at] = "BIGINT[]", strconv.FormatInt(v, 10)
+		}
+	}
+	return kind, values
+}
+
 // writeValues writes some rows with one parameter per value.
-func (t *Table) writeValues(ctx context.Context, db execer, d database.Dialect, sale, suffix string, from, to int) error {
+func (t *Table) writeValues(ctx context.Context, db execer, d database.Dialect, sale, suffix string, rows [][]any) error {
 	one := "(" + Marks(1+len(t.Columns))
 	if t.Clock != "" {
 		one += ", " + d.Now()
 	}
 	one += ")"
-	args := make([]any, 0, (to-from)*(1+len(t.Columns)))
-	for i := from; i < to; i++ {
-		args = append(args, sale)
-		for _, c := range t.Columns {
-			args = append(args, c.value(i))
-		}
+	args := make([]any, 0, len(rows)*(1+len(t.Columns)))
+	for _, row := range rows {
+		args = append(append(args, sale), row...)
 	}
-	query := t.insert() + " VALUES " + one + strings.Repeat(", "+one, to-from-1) + suffix
+	query := t.insert() + " VALUES " + one + strings.Repeat(", "+one, len(rows)-1) + suffix
 	_, err := db.ExecContext(ctx, query, args...)
 	return err
 }
 
 func (t *Table) insert() string {
-	names := []string{"sale"}
-	for _, c := range t.Columns {
-		names = append(names, c.Name)
-	}
+	names := append([]string{"sale"}, t.Columns...)
 	if t.Clock != "" {
 		names = append(names, t.Clock)
 	}
@@ -126,8 +109,8 @@ func (t *Table) insert() string {
 // Marks returns n placeholders, with commas between them.
 func Marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }
 
-// TextArray formats an array in the syntax of PostgreSQL, which any driver can send as a text.
-func TextArray(values []string) string {
+// Array formats an array in the syntax of PostgreSQL, which any driver can send as a text.
+func Array(values []string) string {
 	var b strings.Builder
 	b.WriteByte('{')
 	for i, v := range values {
@@ -143,15 +126,3 @@ func TextArray(values []string) string {
 }
 
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-
-func intArray(values []int64) string {
-	b := make([]byte, 1, 2+14*len(values))
-	b[0] = '{'
-	for i, v := range values {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(b, v, 10)
-	}
-	return string(append(b, '}'))
-}
