@@ -220,6 +220,17 @@ func TestLockStoppedWaiting(t *testing.T) {
 	free(t, m)
 }
 
+// A signal while the store has not answered yet is neither doubt nor an error of a context: no lock is held.
+func TestLockStoppedBeforeAnswer(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	var out, errs strings.Builder
+	code := run(ctx, under("redis://127.0.0.1:1", nil, "echo ran"), strings.NewReader(""), &out, &errs)
+	if code != exit.Failed || out.Len() > 0 || !strings.Contains(errs.String(), "stopped before it was acquired") {
+		t.Errorf("the exit code is %d, want %d: %s", code, exit.Failed, errs.String())
+	}
+}
+
 // A wait continues while the store does not answer, and reports this.
 func TestLockInDoubt(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,7 @@ func Command() *cobra.Command {
 			"show them. " +
 			config.TickEnv + " in the command's environment is the tick.\n\n" +
 			"Exit code: the code of the command, 128 + n if signal n ended it, 127 if there is no such command and 126\n" +
-			"if it cannot be run; 1 if the lock was lost, 2 for wrong usage, the code of --conflict-exit-code (3) if\n" +
+			"if it cannot be run; 1 if the lock was lost or a signal came before it was acquired, 2 for wrong usage, the code of --conflict-exit-code (3) if\n" +
 			"another owner held it for too long, 3 if the store is not fit for locks (see cronce doctor) or refuses the user,\n" +
 			"4 if the owner is not known. With --show no command runs: it prints the owners of the lock, and forced unlocks.\n\n" +
 			"With --force-unlock --reason TEXT no command runs either: it reads the owners of the lock, and takes the lock\n" +
@@ -274,12 +274,13 @@ func (s lockStore) lease(ctx, waiting context.Context, key string, f lockFlags) 
 	if err != nil && !f.try && !s.refuses(err) {
 		lease, err = locker.Acquire(wait, key, o)
 	}
-	if err != nil { // releases a lease that may have been granted, before the process ends
-		undone, stop := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-		defer stop()
-		_ = locker.Wait(undone)
+	if err == nil {
+		return lease, nil
 	}
-	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
+	undone, stop := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer stop()
+	left := locker.Wait(undone) // releases a lease that may have been granted, before the process ends
+	if ctx.Err() == nil && waiting.Err() != nil {
 		return nil, context.Cause(waiting) // the store refuses this process
 	}
 	if held, ok := errors.AsType[*lock.HeldError](err); ok {
@@ -288,10 +289,10 @@ func (s lockStore) lease(ctx, waiting context.Context, key string, f lockFlags) 
 		}
 		return nil, exit.With(f.conflict, held)
 	}
-	if err != nil {
-		return nil, s.Failed(err)
+	if ctx.Err() != nil && left == nil {
+		return nil, fmt.Errorf("lock %q: stopped before it was acquired", key)
 	}
-	return lease, nil
+	return nil, s.Failed(err)
 }
 
 // fitTime bounds the check of a store.
