@@ -84,9 +84,9 @@ func remark(l *shownLine) string {
 	switch l.Between {
 	case "":
 	case l.Verdict:
-		parts = append(parts, "with all after "+from)
+		parts = append(parts, "with all ticks after "+from)
 	default:
-		parts = append(parts, fmt.Sprintf("those after %s %s", from, l.Between))
+		parts = append(parts, fmt.Sprintf("ticks after %s: %s", from, l.Between))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -57,15 +57,15 @@ func TestKilledAttempts(t *testing.T) {
 
 func TestRemark(t *testing.T) {
 	for want, l := range map[string]series.Line{
-		"":                                   {},
-		"ok in 2.0ms":                        {Verdict: series.VerdictRan, Outcome: "ok", At: 1000, Ended: 1002},
-		"ok":                                 {Verdict: series.VerdictRan, Outcome: "ok", At: 1002, Ended: 1001},
-		"failed; no route":                   {Verdict: series.VerdictEnded, Outcome: "failed", Error: "no route"},
-		"change 3, number 7 of the audit":    {Verdict: series.VerdictControl, Change: 3, Audit: 7},
-		"failed":                             {Verdict: series.VerdictEnded, Outcome: "failed", At: 1002, Ended: 1002},
-		"overlap; with all after 00:00:01Z":  {Verdict: series.VerdictSkipped, Reason: "overlap", Between: series.VerdictSkipped, From: 1000, To: 3000, At: 3000},
-		"those after 00:00:01Z missed":       {Verdict: series.VerdictRan, Between: series.VerdictMissed, From: 1000, To: 3000, At: 3000},
-		"deadline; with all after 00:00:01Z": {Verdict: series.VerdictMissed, Reason: "deadline", Between: series.VerdictMissed, From: 1000, To: 3000, At: 3000},
+		"":                                {},
+		"ok in 2.0ms":                     {Verdict: series.VerdictRan, Outcome: "ok", At: 1000, Ended: 1002},
+		"ok":                              {Verdict: series.VerdictRan, Outcome: "ok", At: 1002, Ended: 1001},
+		"failed; no route":                {Verdict: series.VerdictEnded, Outcome: "failed", Error: "no route"},
+		"change 3, number 7 of the audit": {Verdict: series.VerdictControl, Change: 3, Audit: 7},
+		"failed":                          {Verdict: series.VerdictEnded, Outcome: "failed", At: 1002, Ended: 1002},
+		"overlap; with all ticks after 00:00:01Z":                                 {Verdict: series.VerdictSkipped, Reason: "overlap", Between: series.VerdictSkipped, From: 1000, To: 3000, At: 3000},
+		"ticks after 00:00:01Z: missed":                                           {Verdict: series.VerdictRan, Between: series.VerdictMissed, From: 1000, To: 3000, At: 3000},
+		"deadline; with all ticks after 00:00:01Z":                                {Verdict: series.VerdictMissed, Reason: "deadline", Between: series.VerdictMissed, From: 1000, To: 3000, At: 3000},
 		"for the tick of 00:00:01Z; because of the run of 00:00:02Z with fence 7": {For: 1000, Blocker: 2000, BlockerFence: 7, At: 3000},
 	} {
 		if got := remark(&shownLine{Line: &l}); got != want {

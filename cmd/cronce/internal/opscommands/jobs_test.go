@@ -63,9 +63,10 @@ func TestRemark(t *testing.T) {
 	left, none, two := int64(4000), 0, 2
 	for want, r := range map[string]ops.Run{
 		"": {Outcome: "ok", LeftMs: &left, State: ops.OK},
-		"lease for 4000 ms more; alive since 02:59:50 (10 s); 2 ticks went by":   {State: ops.Running, Tick: at(10 * time.Second), LeftMs: &left, Behind: &two},
-		"1 of 2 shards ok, 1 running; alive since 02:59:50 (10 s)":               {State: ops.Running, Tick: at(10 * time.Second), LeftMs: &left, Behind: &none, Shards: &ops.ShardCount{Of: 2, OK: 1, Running: 1}},
-		"no route; because of the run of 02:59:00; those after 02:58:00 skipped": {Error: "no route", Blocker: at(time.Minute), Between: "skipped", From: at(2 * time.Minute)},
+		"lease for 4000 ms more; alive since 02:59:50 (10 s); 2 ticks went by":    {State: ops.Running, Tick: at(10 * time.Second), LeftMs: &left, Behind: &two},
+		"1 of 2 shards ok, 1 running; alive since 02:59:50 (10 s)":                {State: ops.Running, Tick: at(10 * time.Second), LeftMs: &left, Behind: &none, Shards: &ops.ShardCount{Of: 2, OK: 1, Running: 1}},
+		"with all ticks after 02:58:00":                                           {Verdict: "missed", Between: "missed", From: at(2 * time.Minute)},
+		"no route; because of the run of 02:59:00; ticks after 02:58:00: skipped": {Error: "no route", Blocker: at(time.Minute), Between: "skipped", From: at(2 * time.Minute)},
 	} {
 		if got := remark(&r, now); got != want {
 			t.Errorf("%q, want %q", got, want)

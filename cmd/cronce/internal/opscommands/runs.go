@@ -370,8 +370,12 @@ func remark(r *ops.Run, now time.Time) string {
 	if !r.Blocker.IsZero() {
 		parts = append(parts, "because of the run of "+ops.TickClock(r.Blocker.Time(), now))
 	}
-	if r.Between != "" {
-		parts = append(parts, fmt.Sprintf("those after %s %s", ops.Clock(r.From.Time(), now), r.Between))
+	switch from := ops.Clock(r.From.Time(), now); r.Between {
+	case "":
+	case r.Verdict:
+		parts = append(parts, "with all ticks after "+from)
+	default:
+		parts = append(parts, fmt.Sprintf("ticks after %s: %s", from, r.Between))
 	}
 	return strings.Join(parts, "; ")
 }
