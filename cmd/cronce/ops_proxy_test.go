@@ -3,6 +3,8 @@
 package main
 
 import (
+	"crypto/tls"
+	"encoding/pem"
 	"html"
 	"io"
 	"net/http"
@@ -112,4 +114,33 @@ func TestOpsBehindAProxy(t *testing.T) {
 		}
 	}
 	cronce(t, "audit", "--redis", store).want(t, exit.Fine, "gateway/alice@example.com@web", "pause", "gateway is moved")
+}
+
+// The certificate of the plane is replaced while it runs. Until certificate and key are a pair again, new connections get
+// the one before, and that is logged once.
+func TestOpsReplacesItsCertificate(t *testing.T) {
+	t.Parallel()
+	cert, key, _ := certificate(t)
+	newCert, newKey, _ := certificatePEM(t)
+	c := start(t, "ops", "--redis", "redis://127.0.0.1:1", "--config", file(t, "c.yaml", "log: {format: json}\nops: {address: \"127.0.0.1:0\", tls: {cert: "+cert+", key: "+key+
+		"}, tokens_file: "+file(t, "tokens", cronce(t, "ops", "token", "new", "me").stderr)+"}\n"))
+	eventually(t, "it is served", func() bool { return len(c.logs("ops served")) == 1 })
+	served := func() string {
+		t.Helper()
+		d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // the certificate is compared instead
+		conn, err := d.DialContext(t.Context(), "tcp", c.logs("ops served")[0].Text("address"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Raw}))
+	}
+	old := read(t, cert)
+	for _, x := range []struct{ file, text, want string }{{cert, newCert, old}, {cert, "", old}, {cert, newCert, old}, {key, newKey, newCert}} {
+		write(t, x.file, x.text)
+		if served() != x.want {
+			t.Errorf("after %d bytes in %s another certificate is served", len(x.text), x.file)
+		}
+	}
+	eventually(t, "that is logged", func() bool { return len(c.logs("secret not read again")) == 1 })
 }

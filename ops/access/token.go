@@ -101,10 +101,12 @@ func (t Token) caller(r *http.Request) Caller {
 }
 
 // ParseTokens parses a file of tokens. Each token has a line with its id, role and SHA-256 in hex.
-// The line of a proxy ends with the header that names its users. Lines that begin with # are ignored. The error joins every fault and contains no hash.
+// The line of a proxy ends with the header that names its users. Lines that begin with # are ignored. A second line with the
+// id or the SHA-256 of an earlier one is a fault: a request must have one caller, with one role. The error joins every fault and contains no hash.
 func ParseTokens(text string) (tokens []Token, err error) {
 	var faults []error
 	seen := map[string]bool{}
+	owner := map[[sha256.Size]byte]string{}
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
@@ -114,11 +116,15 @@ func ParseTokens(text string) (tokens []Token, err error) {
 		if err == nil && seen[t.ID] {
 			err = fmt.Errorf("id %q is given twice", t.ID)
 		}
+		if other, known := owner[t.Hash]; err == nil && known {
+			err = fmt.Errorf("id %q has the token of %q", t.ID, other)
+		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("line %d: %w", i+1, err))
 			continue
 		}
 		seen[t.ID] = true
+		owner[t.Hash] = t.ID
 		tokens = append(tokens, t)
 	}
 	if len(faults) == 0 && len(tokens) == 0 {

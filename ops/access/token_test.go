@@ -35,7 +35,7 @@ func TestTokenFaults(t *testing.T) {
 	hash := strings.Fields(good.Line())[2]
 	for text, want := range map[string]string{
 		"": "there is no token", "a viewer": "line 1: has 2 words", "a root " + hash: `line 1: role "root"`, "a viewer 12": "line 1: the SHA-256", "a none " + hash: "role",
-		good.Line() + "\n" + good.Line(): `line 2: id "a" is given twice`, "a/b viewer " + hash: "line 1: the id", "a viewer " + hash + "00": "64 hexadecimal", "a viewer " + hash + "0": "64 hexadecimal",
+		good.Line() + "\n" + good.Line(): `line 2: id "a" is given twice`, good.Line() + "\nb admin " + hash: `line 2: id "b" has the token of "a"`, "a/b viewer " + hash: "line 1: the id", "a viewer " + hash + "00": "64 hexadecimal", "a viewer " + hash + "0": "64 hexadecimal",
 		"a viewer " + hash + " b c": "line 1: has 5 words", "a viewer " + hash + " cookie": "line 1: the header", "a viewer " + hash + " Authorization": "the header", "a viewer " + hash + " hOST": "the header",
 		"a viewer " + hash + " X-Forwarded-Email:": "the header", "a viewer " + hash + " X-\u00e4": "the header", "a viewer " + hash + " " + strings.Repeat("a", 65): "the header",
 	} {

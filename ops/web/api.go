@@ -81,16 +81,26 @@ func (h *Handler) apiUnknown(w http.ResponseWriter, r *http.Request) {
 	problem(w, r, http.StatusNotFound, "not-found", "there is no such resource")
 }
 
-// only refuses parameters that a route does not accept.
+// only refuses parameters that a route does not accept, that are given twice, or that cannot be read: without
+// such a parameter the answer would be to another question.
 func only(serve http.HandlerFunc, known ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		for name, values := range r.URL.Query() {
+		query, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
+			problem(w, r, http.StatusBadRequest, "invalid", "the query cannot be read: "+clip(err.Error()))
+			return
+		}
+		for name, values := range query {
 			if !slices.Contains(known, name) {
 				allowed := "none is allowed"
 				if len(known) > 0 {
 					allowed = "allowed are " + strings.Join(known, ", ")
 				}
 				problem(w, r, http.StatusBadRequest, "invalid", fmt.Sprintf("the parameter %q, with the value %q, is not known: %s", clip(name), clip(strings.Join(values, ", ")), allowed))
+				return
+			}
+			if len(values) > 1 {
+				problem(w, r, http.StatusBadRequest, "invalid", fmt.Sprintf("the parameter %q has %d values, %q: it may have one", name, len(values), clip(strings.Join(values, ", "))))
 				return
 			}
 		}

@@ -250,6 +250,33 @@ func TestPauseInDoubt(t *testing.T) {
 	}
 }
 
+// An ending store ends the process of the plane, which ends the requests, when a change begins.
+type ending struct {
+	*memlock.Store
+	end context.CancelFunc
+}
+
+func (s *ending) ReadSeries(ctx context.Context, keys []string) []series.Series {
+	s.end()
+	if err := ctx.Err(); err != nil {
+		return []series.Series{{Key: keys[0], Err: err}}
+	}
+	return s.Store.ReadSeries(ctx, keys)
+}
+
+// A change that has begun is made although the process ends, and its caller is told so.
+func TestChangeOutlivesTheEndOfTheProcess(t *testing.T) {
+	pl := newPlane(t, "")
+	ctx, end := context.WithCancel(t.Context())
+	h, err := New(Options{Projection: pl.p, Store: &ending{pl.store, end}, Gate: pl.gate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	within := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, r.WithContext(ctx)) })
+	w := pl.send(within, pl.tokens[access.Operator], "/api/v1/jobs/report/pause", `{"reason":"for the night"}`, "Content-Type", "application/json")
+	wants(t, w, http.StatusOK, `"outcome":"made"`)
+}
+
 // A mute store answers no reading while it is mute.
 type mute struct {
 	lossy

@@ -307,7 +307,7 @@ func secured(next http.Handler) http.Handler {
 }
 
 // onlyHosts refuses requests with other host names: a page of another site can point its own name
-// to this address.
+// to this address. The probe of a load balancer may have any, or none: its answer has nothing to hide.
 func (h *Handler) onlyHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
@@ -316,7 +316,8 @@ func (h *Handler) onlyHosts(next http.Handler) http.Handler {
 		}
 		host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
 		listed := slices.ContainsFunc(h.o.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
-		if !listed && net.ParseIP(host) == nil && !strings.EqualFold(host, "localhost") {
+		probe := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
+		if !probe && !listed && net.ParseIP(host) == nil && !strings.EqualFold(host, "localhost") {
 			problem(w, r, http.StatusMisdirectedRequest, "host", "this is no server of that name: ops.hosts lists them")
 			return
 		}

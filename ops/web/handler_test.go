@@ -148,13 +148,16 @@ func TestRoutesAndRoles(t *testing.T) {
 	}
 }
 
-// A foreign host is refused, a form of another site is refused, and every response has the headers.
+// A foreign host is refused unless it is of a probe, a form of another site is refused, and every response has the headers.
 func TestHostsSitesAndHeaders(t *testing.T) {
 	pl := newPlane(t, "")
 	token := pl.tokens[access.Viewer]
-	for host, code := range map[string]int{"evil.example": 421, "ops.example.com": 200, "127.0.0.1:1": 200, "[::1]:1": 200, "[::1]": 200, "[::1]x": 421, "localhost": 200, "OPS.example.com.:1": 200, "127.0.0.1.evil.example": 421} {
+	for host, code := range map[string]int{"evil.example": 421, "ops.example.com": 200, "127.0.0.1:1": 200, "[::1]:1": 200, "[::1]": 200, "[::1]x": 421, "": 421, "localhost": 200, "OPS.example.com.:1": 200, "127.0.0.1.evil.example": 421} {
 		if w := pl.do("GET", "/api/v1/status", token, "Host", host); w.Code != code {
 			t.Errorf("host %s: %d", host, w.Code)
+		}
+		for _, probe := range []string{"/healthz", "/readyz"} {
+			wants(t, pl.do("GET", probe, "", "Host", host), http.StatusOK)
 		}
 	}
 	if w := pl.do("POST", "/logout", "", "Sec-Fetch-Site", "cross-site"); w.Code != http.StatusForbidden {

@@ -331,7 +331,7 @@ func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "5")
 		h.show(w, r, http.StatusTooManyRequests, "login", view{Title: "Sign in", Body: loginBody{next, "Too many tokens of this address were not known. Wait a moment."}})
 	case !ok:
-		h.show(w, r, http.StatusUnauthorized, "login", view{Title: "Sign in", Body: loginBody{next, "This token is not known."}})
+		h.show(w, r, http.StatusUnauthorized, "login", view{Title: "Sign in", Body: loginBody{next, "This token is not known, or it is of a proxy."}})
 	default:
 		http.Redirect(w, r, next, http.StatusSeeOther)
 	}

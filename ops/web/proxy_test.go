@@ -65,6 +65,8 @@ func TestPagesThroughAProxy(t *testing.T) {
 	for _, target := range []string{"/jobs", "/api/v1/status", "/events"} {
 		wants(t, pl.do("GET", target, "", alice[:2]...), http.StatusUnauthorized, "no user is named")
 	}
+	form := url.Values{"token": {strings.TrimPrefix(alice[1], "Bearer ")}}.Encode()
+	wants(t, pl.send(pl.Handler, "", "/login", form, "Content-Type", "application/x-www-form-urlencoded"), http.StatusUnauthorized, "or it is of a proxy")
 }
 
 // The stream of a user ends when the line of the proxy leaves the file.

@@ -7,7 +7,8 @@ import (
 	"github.com/cronce/cronce/ops/access"
 )
 
-// An unknown parameter or value is an error that names it and the allowed ones.
+// An unknown parameter or value is an error that names it and the allowed ones, and so is one of which a reading
+// would ignore a part.
 func TestParameters(t *testing.T) {
 	pl := newPlane(t, "")
 	token := pl.tokens[access.Viewer]
@@ -29,6 +30,9 @@ func TestParameters(t *testing.T) {
 		"/api/v1/overdue?job=report":               {`\"job\"`, "none is allowed"},
 		"/api/v1/jobs/report?x=1":                  {`\"x\"`, "none is allowed"},
 		"/api/v1/jobs/report/ticks/2026-11-23?x=1": {`\"x\"`, "none is allowed"},
+		"/api/v1/runs?verdict=ran&verdict=lost":    {`\"verdict\" has 2 values`, "ran, lost"},
+		"/api/v1/runs?verdict=%zz":                 {"the query cannot be read", "%zz"},
+		"/api/v1/runs?verdict=lost;node=a":         {"the query cannot be read", "semicolon"},
 	} {
 		w := pl.do("GET", target, token)
 		if w.Code != 400 {

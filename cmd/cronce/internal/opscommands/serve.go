@@ -145,15 +145,19 @@ func opsListener(c *config.Config) (net.Listener, error) {
 	if c.Ops.TLS.Cert == "" {
 		return listener, nil
 	}
-	if _, err := tls.LoadX509KeyPair(c.Ops.TLS.Cert, c.Ops.TLS.Key); err != nil {
+	pair, err := config.NewCurrent(c, func() (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(c.Ops.TLS.Cert, c.Ops.TLS.Key)
+		if err != nil {
+			return nil, c.Fault("ops.tls", "names a certificate that cannot be used: %v", err)
+		}
+		return &pair, nil
+	}, c.Ops.TLS.Cert, c.Ops.TLS.Key)
+	if err != nil {
 		_ = listener.Close()
-		return nil, command.ConfigError(c.Fault("ops.tls", "names a certificate that cannot be used: %v", err))
+		return nil, command.ConfigError(err)
 	}
 	return tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { // the certificate is replaced while the process runs
-			pair, err := tls.LoadX509KeyPair(c.Ops.TLS.Cert, c.Ops.TLS.Key)
-			return &pair, err
-		}}), nil
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.Value(), nil }}), nil
 }
 
 // maxConnections is the most open connections, including streams.
