@@ -79,7 +79,7 @@ func TestProposalsToTheMicrosecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const now, day = int64(1_795_207_852_937_000), int64(24 * time.Hour / time.Microsecond)
 		var d Driver
-		d.fences.set(time.Now(), now)
+		d.fences.set(d.now(), now)
 		for i, c := range []struct{ floor, want int64 }{
 			{0, now}, {0, now + 1}, {now + 10, now + 11}, {0, now + 3}, {now + day - 1, now + day},
 		} {
@@ -89,6 +89,39 @@ func TestProposalsToTheMicrosecond(t *testing.T) {
 		}
 		if got, err := d.propose(t.Context(), &driver.Acquisition{Fence: now + day}); !errors.Is(err, driver.ErrFence) {
 			t.Errorf("%d, %v, want %v", got, err, driver.ErrFence)
+		}
+	})
+}
+
+// After the machine was suspended, every acquisition reads the time of the servers again, until it is
+// known; a time that was read before stays unknown. A request that was on its way meanwhile is doubt.
+func TestSuspendedMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := Driver{options: Options{FenceMemory: time.Minute}, majority: 1}
+		before := d.now()
+		d.fences.set(before, before.wall.UnixMicro())
+		if d.fences.old(d.now()) {
+			t.Error("the time is read again though it is known")
+		}
+		d.slept = time.Hour
+		for i := range 2 {
+			if !d.fences.old(d.now()) {
+				t.Errorf("acquisition %d does not read the time", i)
+			}
+		}
+		if d.fences.set(moment{}, 0) {
+			t.Error("the time from before is known after a failed reading")
+		}
+		a, b := driver.Acquisition{TTL: time.Minute}, ballot{majority: 1, answers: []answer{{code: yes, fence: before.wall.UnixMicro(), left: time.Minute}}}
+		if g, err := d.grant(t.Context(), &a, 1, b, time.Now(), before); !errors.Is(err, ErrNoQuorum) {
+			t.Errorf("a fence proposed before is granted with %+v, %v", g, err)
+		}
+		time.Sleep(time.Second)
+		now := d.now()
+		d.fences.set(now, now.wall.UnixMicro())
+		d.fences.set(before, before.wall.UnixMicro()) // its answers came late
+		if got := d.fences.next(0); d.fences.old(d.now()) || got != now.wall.UnixMicro() {
+			t.Errorf("the next fence is %d, want %d", got, now.wall.UnixMicro())
 		}
 	})
 }
