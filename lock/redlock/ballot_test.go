@@ -1,7 +1,9 @@
 package redlock
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -27,6 +29,7 @@ func TestBallot(t *testing.T) {
 		"two owners, and the last":      {[]any{"7|n", "8|p", 9}, 1, true, true, "n", 1},
 		"one server is silent":          {[]any{"7|a", "8|b", ""}, 1, false, false, "a", 1},
 		"one undone before it came":     {[]any{"7|a", nil, 9}, 1, false, false, "a", 1},
+		"a majority under two fences":   {[]any{9, 10, "7|a"}, 1, false, true, "a", 1},
 		"one fence of different owners": {[]any{"7|a", "7|b", "7|c"}, 1, true, false, "a", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,6 +73,15 @@ func TestFreeing(t *testing.T) {
 		if got := (ballot{answers: c.answers, majority: 2}).freeing(); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// Servers whose answers are still awaited are silent, but have not failed: the release follows their
+// answers. A server to which no request was sent is neither.
+func TestSilentServers(t *testing.T) {
+	b := ballot{majority: 2, answers: []answer{{code: yes}, {err: errLate}, {err: context.DeadlineExceeded}, {err: errNotAsked}}}
+	if silent, failed := b.silent(), b.failed(); !slices.Equal(silent, []int{1, 2}) || !slices.Equal(failed, []int{2}) {
+		t.Errorf("silent are %v and failed %v, want 1 and 2, and 2", silent, failed)
 	}
 }
 

@@ -1,0 +1,62 @@
+package redlock
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A server is silent: releases wait for it in their order, at most 1024 of them, of which the oldest are
+// dropped, and each until its lease has ended, but at least 5 s.
+func TestPendingReleases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{sweeping: true} // no goroutine sends them
+		d := Driver{nodes: []*node{n}}
+		for i := range int64(maxPending + 2) {
+			d.sweep([]int{0}, request{means: answer{fence: i}}, time.Minute)
+		}
+		if len(n.pending) != maxPending {
+			t.Errorf("%d releases wait, want %d", len(n.pending), maxPending)
+		}
+		if r, ok := n.oldest(); !ok || r.means.fence != 2 {
+			t.Errorf("the oldest is release %d, %v, want 2", r.means.fence, ok)
+		}
+		time.Sleep(time.Minute - minSweep)
+		d.sweep([]int{0}, request{means: answer{fence: -1}}, 0) // a release may omit the TTL
+		time.Sleep(minSweep - 1)
+		if r, ok := n.oldest(); !ok || r.means.fence != 3 {
+			t.Errorf("before the end of the leases the oldest is release %d, %v, want 3", r.means.fence, ok)
+		}
+		time.Sleep(1)
+		if r, ok := n.oldest(); ok {
+			t.Errorf("release %d waits longer than its lease lasts", r.means.fence)
+		}
+	})
+}
+
+// A release follows the last of several late answers about its lease, not an earlier one, and does not wait
+// for answers about other leases.
+func TestReleaseFollowsLateAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, one, other := new(node), lease{"key", "a/1"}, lease{"key", "b/1"}
+		settles := func(l lease) bool {
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			defer stop()
+			return n.settled(ctx, l) == nil
+		}
+		n.expect(one)
+		n.expect(one)
+		if settles(one) || !settles(other) {
+			t.Error("before an answer: want only the other lease to be settled")
+		}
+		n.answered(one)
+		if settles(one) {
+			t.Error("it is settled after the first of two answers")
+		}
+		go func() { n.answered(one) }()
+		if !settles(one) || len(n.late) != 0 {
+			t.Errorf("after both answers: %d late leases are remembered, want none", len(n.late))
+		}
+	})
+}
