@@ -138,6 +138,59 @@ func TestSuspendedMachine(t *testing.T) {
 	})
 }
 
+// The time of the servers is read again when it is old, by one caller at a time, and the known time is used
+// until then, also after a failed reading.
+func TestOldTimeIsReadByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d Driver
+		d.fences.set(d.now(), 1)
+		time.Sleep(timeKept + 1)
+		for i := range 2 {
+			if first, second := d.fences.old(d.now()), d.fences.old(d.now()); !first || second {
+				t.Errorf("reading %d: the first caller reads it: %v, the second: %v", i, first, second)
+			}
+			if !d.fences.set(moment{}, 0) {
+				t.Errorf("reading %d failed: the time is unknown", i)
+			}
+		}
+	})
+}
+
+// A reply that no lease can have is not an answer.
+func TestReadReply(t *testing.T) {
+	r := request{script: acquireScript}
+	long := maxLeft + 1
+	for _, c := range []struct {
+		reply any
+		ok    bool
+	}{
+		{[]any{int64(yes), strconv.FormatInt(driver.MaxNumber, 10), maxLeft}, true},
+		{[]any{int64(yes), strconv.FormatInt(driver.MaxNumber+1, 10), int64(1)}, false},
+		{[]any{int64(yes), "-1", int64(1)}, false},
+		{[]any{int64(yes), "x", int64(1)}, false},
+		{[]any{int64(yes), "1", long}, false},
+		{[]any{int64(no), "1|a", int64(-1)}, false},
+		{[]any{int64(odd), "", int64(0)}, true},
+		{[]any{int64(was), "", int64(0)}, false},
+		{[]any{int64(no), "1|a"}, false},
+		{int64(was), true}, {int64(was) + 1, false}, {int64(-1), false}, {"OK", false}, {nil, false},
+	} {
+		if a, ok := r.read(c.reply); ok != c.ok {
+			t.Errorf("%v: %+v, %v, want %v", c.reply, a, ok, c.ok)
+		}
+	}
+}
+
+// A server is awaited for a quarter of the TTL, and not beyond the option.
+func TestPatience(t *testing.T) {
+	d := Driver{options: Options{NodeTimeout: time.Second}}
+	for ttl, want := range map[time.Duration]time.Duration{0: time.Second, 2 * time.Second: time.Second / 2, time.Minute: time.Second} {
+		if got := d.patience(ttl); got != want {
+			t.Errorf("TTL %v: %v, want %v", ttl, got, want)
+		}
+	}
+}
+
 // A time is two numbers, from which a fence can be computed.
 func TestReadTime(t *testing.T) {
 	for _, c := range []struct {

@@ -22,13 +22,17 @@ func TestPendingReleases(t *testing.T) {
 		if r, ok := n.oldest(); !ok || r.means.fence != 2 {
 			t.Errorf("the oldest is release %d, %v, want 2", r.means.fence, ok)
 		}
-		time.Sleep(time.Minute - minSweep)
+		time.Sleep(time.Minute - 1)
 		d.sweep([]int{0}, request{means: answer{fence: -1}}, 0) // a release may omit the TTL
-		time.Sleep(minSweep - 1)
 		if r, ok := n.oldest(); !ok || r.means.fence != 3 {
 			t.Errorf("before the end of the leases the oldest is release %d, %v, want 3", r.means.fence, ok)
 		}
-		time.Sleep(1)
+		time.Sleep(minSweep - 1)
+		if r, ok := n.oldest(); !ok || r.means.fence != -1 {
+			t.Errorf("after their end the oldest is release %d, %v, want the one without a TTL", r.means.fence, ok)
+		}
+		d.sweep([]int{0}, request{means: answer{fence: -2}}, 0)
+		time.Sleep(minSweep)
 		if r, ok := n.oldest(); ok {
 			t.Errorf("release %d waits longer than its lease lasts", r.means.fence)
 		}

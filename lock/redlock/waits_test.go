@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -131,14 +132,58 @@ func TestReleaseOfAnotherFence(t *testing.T) {
 	}
 }
 
+// A server has the lease with another fence, and answers a release after the others have decided: it gets
+// the release of any fence then.
+func TestLateAnswerOfAnotherFence(t *testing.T) {
+	_, cs := simulated(t, 3, 0)
+	d := newDriver(t, cs, redlock.Options{Namespace: "odd", NodeTimeout: slow})
+	_, h := acquire(t, d, asking("key", time.Minute))
+	must(t, cs[2].Set(t.Context(), redlock.Key("odd", "key"), redlock.State(h.Fence+1, 1, 0, h.Owner), time.Minute).Err())
+	late := &stall{make(chan struct{}), make(chan struct{})}
+	goOn := sync.OnceFunc(func() { close(late.ended) })
+	t.Cleanup(goOn)
+	cs[2].AddHook(late)
+	must(t, d.Release(t.Context(), h))
+	goOn()
+	until(t, "no vote is left", func() bool { return votes(cs, "odd", "key") == 0 })
+}
+
+// All servers answer different fences, and only one of the others takes the highest: without a majority for
+// it nothing is granted.
+func TestFenceThatAMinorityTakesIsDoubt(t *testing.T) {
+	_, cs := simulated(t, 5, 0)
+	d := newDriver(t, cs, redlock.Options{Namespace: "few", NodeTimeout: slow})
+	d.AgreeWithin(slow)
+	d.Warm(t.Context())
+	d.TellTime(time.Now(), 0)
+	var lull lull
+	lull.on.Store(true)
+	for i, c := range cs {
+		must(t, c.Set(t.Context(), redlock.BackKey("few", "key"), redlock.State(anHourAhead()+int64(10*i), 1, time.Minute, "gone/1"), time.Minute).Err())
+		if i < 3 {
+			c.AddHook(&lull)
+		}
+	}
+	g, err := d.Acquire(t.Context(), asking("key", time.Minute))
+	if inDoubt(t, err); err == nil {
+		t.Errorf("it is granted as %+v", g)
+	}
+	lull.on.Store(false)
+	until(t, "no vote is left", func() bool { return votes(cs, "few", "key") == 0 })
+}
+
 // A lull is a hook that fails all requests except acquisitions, while it is on.
-type lull struct{ on atomic.Bool }
+type lull struct {
+	on     atomic.Bool
+	failed atomic.Int64
+}
 
 func (l *lull) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (l *lull) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if args := cmd.Args(); l.on.Load() && (len(args) < 2 || args[1] != redlock.AcquireHash()) {
+			l.failed.Add(1)
 			cmd.SetErr(errGate)
 			return errGate
 		}
@@ -163,6 +208,7 @@ func TestUnansweredReleasesAreRepeated(t *testing.T) {
 	_, h := acquire(t, d, asking("key", time.Minute))
 	lull.on.Store(true)
 	inDoubt(t, d.Release(t.Context(), h))
+	until(t, "repetitions fail", func() bool { return lull.failed.Load() >= 9 })
 	lull.on.Store(false)
 	until(t, "the lease is released", func() bool { return d.Goroutines() == 0 && votes(cs, "repeated", "key") == 0 })
 	gated(cs).open(0)
