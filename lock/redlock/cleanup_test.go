@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,6 +62,21 @@ func TestReleaseFollowsLateAnswers(t *testing.T) {
 		go func() { n.answered(one) }()
 		if !settles(one) || len(n.late) != 0 {
 			t.Errorf("after both answers: %d late leases are remembered, want none", len(n.late))
+		}
+	})
+}
+
+// A grant needs time that is left after the answers, the drift of the clocks and the truncation.
+func TestNoTimeLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := time.Now()
+		time.Sleep(time.Second)
+		const lost = time.Second + 100*time.Millisecond + 2*time.Millisecond
+		if g, err := valid("renew", 7, sent, lost+1, 10*time.Second); err != nil || g.Left != 1 || g.Fence != 7 {
+			t.Errorf("with a nanosecond left it is %+v, %v", g, err)
+		}
+		if g, err := valid("renew", 7, sent, lost, 10*time.Second); !errors.Is(err, ErrNoQuorum) {
+			t.Errorf("with no time left it is %+v, %v", g, err)
 		}
 	})
 }

@@ -218,3 +218,22 @@ func TestUnansweredReleasesAreRepeated(t *testing.T) {
 	lull.on.Store(false)
 	until(t, "the vote is taken back", func() bool { return redlock.Left(cs[0], "repeated", "key") <= 0 })
 }
+
+// The servers have lost their scripts: the leases of one round trip are renewed nevertheless.
+func TestRenewAllWithUnknownScripts(t *testing.T) {
+	_, cs := simulated(t, 3, 0)
+	d := newDriver(t, cs, redlock.Options{NodeTimeout: slow})
+	var hs []driver.LeaseRef
+	for _, key := range []string{"a", "b", "c"} {
+		_, h := acquire(t, d, asking(key, time.Minute))
+		hs = append(hs, h)
+	}
+	for _, c := range cs {
+		must(t, c.ScriptFlush(t.Context()).Err())
+	}
+	for i, r := range d.RenewAll(t.Context(), hs) {
+		if r.Err != nil || r.Grant.Fence != hs[i].Fence {
+			t.Errorf("%s: %+v, %v, want the fence %d", hs[i].Key, r.Grant, r.Err, hs[i].Fence)
+		}
+	}
+}
