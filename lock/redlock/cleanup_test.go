@@ -3,9 +3,14 @@ package redlock
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A server is silent: releases wait for it in their order, at most 1024 of them, of which the oldest are
@@ -79,4 +84,48 @@ func TestNoTimeLeft(t *testing.T) {
 			t.Errorf("with no time left it is %+v, %v", g, err)
 		}
 	})
+}
+
+// Servers are silent while leases are renewed together: they are awaited for a quarter of the shortest TTL.
+func TestRenewAllWaitsForTheShortestTTL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var cs []redis.UniversalClient
+		for i := range 3 {
+			c := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + strconv.Itoa(i+1), ContextTimeoutEnabled: true})
+			defer c.Close()
+			c.AddHook(silentPipeline{})
+			cs = append(cs, c)
+		}
+		d, err := New(cs, Options{NodeTimeout: 10 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		hs := []driver.LeaseRef{{Key: "a", Owner: "a/1", TTL: time.Hour}, {Key: "b", Owner: "b/1", TTL: 4 * time.Second}}
+		for _, r := range d.RenewAll(t.Context(), hs) {
+			if !errors.Is(r.Err, ErrNoQuorum) || time.Since(began) != time.Second {
+				t.Errorf("after %v: %v, want doubt after 1s", time.Since(began), r.Err)
+			}
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A silentPipeline is a hook of a server that never answers.
+type silentPipeline struct{}
+
+func (silentPipeline) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (silentPipeline) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (silentPipeline) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		<-ctx.Done()
+		for _, cmd := range cmds {
+			cmd.SetErr(ctx.Err())
+		}
+		return ctx.Err()
+	}
 }
