@@ -129,3 +129,23 @@ func (silentPipeline) ProcessPipelineHook(redis.ProcessPipelineHook) redis.Proce
 		return ctx.Err()
 	}
 }
+
+// A lease is lost only if a majority of the servers do not have it: silent servers may have it.
+func TestRenewalIsDoubtOrLoss(t *testing.T) {
+	d := Driver{majority: 2}
+	silent := answer{err: errLate}
+	for _, c := range []struct {
+		answers []answer
+		want    error
+	}{
+		{[]answer{{code: no}, {code: no}, {code: yes}}, driver.ErrLost},
+		{[]answer{{code: no}, {code: no}, silent}, driver.ErrLost},
+		{[]answer{{code: no}, {code: yes}, silent}, ErrNoQuorum},
+		{[]answer{{code: no}, silent, silent}, ErrNoQuorum},
+	} {
+		_, err := d.renewal(t.Context(), &driver.LeaseRef{TTL: time.Minute}, 1, time.Now(), ballot{majority: 2, answers: c.answers})
+		if !errors.Is(err, c.want) || errors.Is(err, driver.ErrLost) != (c.want == driver.ErrLost) {
+			t.Errorf("%+v: %v, want %v", c.answers, err, c.want)
+		}
+	}
+}
