@@ -122,6 +122,20 @@ func TestAnswersOfOneServer(t *testing.T) {
 			{op: "release", owner: "b", attempt: 5, fence: 200, code: yes},
 			{op: "put", owner: "a", attempt: 2, fence: 100, code: no},
 		}},
+		{"an older request and the second half of an older renewal come late", []step{
+			{op: "acquire", owner: "a", attempt: 4, fence: 100, code: yes, given: 100},
+			{op: "acquire", owner: "a", attempt: 1, fence: 90, code: yes, given: 100},
+			{op: "release", owner: "a", attempt: 3, code: yes, most: 100}, // takes nothing
+			{op: "put", owner: "a", attempt: 2, fence: 100, code: yes, given: 100},
+			{op: "release", owner: "a", attempt: 3, code: yes, most: 100},
+			{op: "renew", owner: "a", attempt: 5, fence: 100, code: yes, given: 100},
+		}},
+		{"undone twice, in the wrong order, and another process with lower attempts", []step{
+			{op: "release", owner: "a", attempt: 5, code: yes, most: 100},
+			{op: "release", owner: "a", attempt: 3, code: yes, most: 90},
+			{op: "acquire", owner: "a", attempt: 4, fence: 95, code: undone},
+			{op: "acquire", owner: "b", attempt: 1, fence: 95, code: yes, given: 101},
+		}},
 		{"asked about a lease that is free here", []step{
 			{op: "put", owner: "a", attempt: 1, fence: 100, code: yes, given: 100},
 			{op: "acquire", owner: "b", attempt: 2, fence: 200, code: no},
@@ -185,6 +199,9 @@ func TestMemoriesDiffer(t *testing.T) {
 			o.FenceMemory = c.renewer
 			other := newDriver(t, cs, o)
 			_, h := acquire(t, d, asking("key", 10*time.Second))
+			_, err := other.Acquire(t.Context(), driver.Acquisition{Key: h.Key, Owner: h.Owner, TTL: h.TTL}) // a repeated request
+			must(t, err)
+			other.Settle()
 			g, err := other.Renew(t.Context(), h)
 			must(t, err)
 			for i := range cs {

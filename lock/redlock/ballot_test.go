@@ -1,7 +1,9 @@
 package redlock
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -27,6 +29,7 @@ func TestBallot(t *testing.T) {
 		"two owners, and the last":      {[]any{"7|n", "8|p", 9}, 1, true, true, "n", 1},
 		"one server is silent":          {[]any{"7|a", "8|b", ""}, 1, false, false, "a", 1},
 		"one undone before it came":     {[]any{"7|a", nil, 9}, 1, false, false, "a", 1},
+		"a majority under two fences":   {[]any{9, 10, "7|a"}, 1, false, true, "a", 1},
 		"one fence of different owners": {[]any{"7|a", "7|b", "7|c"}, 1, true, false, "a", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,13 +76,22 @@ func TestFreeing(t *testing.T) {
 	}
 }
 
+// Servers whose answers are still awaited are silent, but have not failed: the release follows their
+// answers. A server to which no request was sent is neither.
+func TestSilentServers(t *testing.T) {
+	b := ballot{majority: 2, answers: []answer{{code: yes}, {err: errLate}, {err: context.DeadlineExceeded}, {err: errNotAsked}}}
+	if silent, failed := b.silent(), b.failed(); !slices.Equal(silent, []int{1, 2}) || !slices.Equal(failed, []int{2}) {
+		t.Errorf("silent are %v and failed %v, want 1 and 2, and 2", silent, failed)
+	}
+}
+
 // Proposals in the same microsecond differ; a proposal a day ahead of the servers is the highest
 // one allowed.
 func TestProposalsToTheMicrosecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const now, day = int64(1_795_207_852_937_000), int64(24 * time.Hour / time.Microsecond)
 		var d Driver
-		d.fences.set(time.Now(), now)
+		d.fences.set(d.now(), now)
 		for i, c := range []struct{ floor, want int64 }{
 			{0, now}, {0, now + 1}, {now + 10, now + 11}, {0, now + 3}, {now + day - 1, now + day},
 		} {
@@ -91,6 +103,92 @@ func TestProposalsToTheMicrosecond(t *testing.T) {
 			t.Errorf("%d, %v, want %v", got, err, driver.ErrFence)
 		}
 	})
+}
+
+// After the machine was suspended, every acquisition reads the time of the servers again, until it is
+// known; a time that was read before stays unknown. A request that was on its way meanwhile is doubt.
+func TestSuspendedMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := Driver{options: Options{FenceMemory: time.Minute}, majority: 1}
+		before := d.now()
+		d.fences.set(before, before.wall.UnixMicro())
+		if d.fences.old(d.now()) {
+			t.Error("the time is read again though it is known")
+		}
+		d.slept = time.Hour
+		for i := range 2 {
+			if !d.fences.old(d.now()) {
+				t.Errorf("acquisition %d does not read the time", i)
+			}
+		}
+		if d.fences.set(moment{}, 0) {
+			t.Error("the time from before is known after a failed reading")
+		}
+		a, b := driver.Acquisition{TTL: time.Minute}, ballot{majority: 1, answers: []answer{{code: yes, fence: before.wall.UnixMicro(), left: time.Minute}}}
+		if g, err := d.grant(t.Context(), &a, 1, b, time.Now(), before); !errors.Is(err, ErrNoQuorum) {
+			t.Errorf("a fence proposed before is granted with %+v, %v", g, err)
+		}
+		time.Sleep(time.Second)
+		now := d.now()
+		d.fences.set(now, now.wall.UnixMicro())
+		d.fences.set(before, before.wall.UnixMicro()) // its answers came late
+		if got := d.fences.next(0); d.fences.old(d.now()) || got != now.wall.UnixMicro() {
+			t.Errorf("the next fence is %d, want %d", got, now.wall.UnixMicro())
+		}
+	})
+}
+
+// The time of the servers is read again when it is old, by one caller at a time, and the known time is used
+// until then, also after a failed reading.
+func TestOldTimeIsReadByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d Driver
+		d.fences.set(d.now(), 1)
+		time.Sleep(timeKept + 1)
+		for i := range 2 {
+			if first, second := d.fences.old(d.now()), d.fences.old(d.now()); !first || second {
+				t.Errorf("reading %d: the first caller reads it: %v, the second: %v", i, first, second)
+			}
+			if !d.fences.set(moment{}, 0) {
+				t.Errorf("reading %d failed: the time is unknown", i)
+			}
+		}
+	})
+}
+
+// A reply that no lease can have is not an answer.
+func TestReadReply(t *testing.T) {
+	r := request{script: acquireScript}
+	long := maxLeft + 1
+	for _, c := range []struct {
+		reply any
+		ok    bool
+	}{
+		{[]any{int64(yes), strconv.FormatInt(driver.MaxNumber, 10), maxLeft}, true},
+		{[]any{int64(yes), strconv.FormatInt(driver.MaxNumber+1, 10), int64(1)}, false},
+		{[]any{int64(yes), "-1", int64(1)}, false},
+		{[]any{int64(yes), "x", int64(1)}, false},
+		{[]any{int64(yes), "1", long}, false},
+		{[]any{int64(no), "1|a", int64(-1)}, false},
+		{[]any{int64(odd), "", int64(0)}, true},
+		{[]any{int64(was), "", int64(0)}, false},
+		{[]any{int64(no), "1|a"}, false},
+		{int64(was), true}, {int64(was) + 1, false}, {int64(-1), false}, {"OK", false}, {nil, false},
+	} {
+		if a, ok := r.read(c.reply); ok != c.ok {
+			t.Errorf("%v: %+v, %v, want %v", c.reply, a, ok, c.ok)
+		}
+	}
+}
+
+// A server is awaited for a quarter of the TTL, and not beyond the option.
+func TestPatience(t *testing.T) {
+	d := Driver{options: Options{NodeTimeout: time.Second}}
+	for ttl, want := range map[time.Duration]time.Duration{0: time.Second, 2 * time.Second: time.Second / 2, time.Minute: time.Second} {
+		if got := d.patience(ttl); got != want {
+			t.Errorf("TTL %v: %v, want %v", ttl, got, want)
+		}
+	}
 }
 
 // A time is two numbers, from which a fence can be computed.

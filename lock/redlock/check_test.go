@@ -73,6 +73,10 @@ func TestFullMemory(t *testing.T) {
 	_, cs := servers(t, 3)
 	d := newDriver(t, cs, redlock.Options{NodeTimeout: slow})
 	_, h := acquire(t, d, asking("key", slow))
+	_, forgotten := acquire(t, d, asking("forgotten", slow))
+	for _, c := range cs[:2] {
+		must(t, c.Del(t.Context(), redlock.Key(redlock.DefaultNamespace, "forgotten")).Err())
+	}
 	for _, c := range cs {
 		must(t, c.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	}
@@ -82,6 +86,9 @@ func TestFullMemory(t *testing.T) {
 		t.Errorf("renew: %v", err)
 	}
 	must(t, d.Release(t.Context(), h))
+	if err := d.Release(t.Context(), forgotten); !errors.Is(err, driver.ErrForgotten) {
+		t.Errorf("the release of a lease that two servers forgot says %v", err)
+	}
 }
 
 // The state of replicas is no answer: neither that a key is held, nor that it is lost, nor that it

@@ -16,10 +16,11 @@
 // # The fence
 //
 // A caller proposes a number: the time of the servers in µs. The Driver reads that time once a
-// minute (the median of the servers' answers) and advances it with its own clock in between. Each
-// server answers with max(its last + 1, the number). The highest answer of a majority alone could
-// go backwards, if the one server that knows of a higher number answers for one grant and not for
-// the next: see TestFenceOverMajorities. So a fence is granted only once a majority has stored it.
+// minute, and after its machine was suspended (the median of the servers' answers), and advances it
+// with its own clock in between. Each server answers with max(its last + 1, the number). The
+// highest answer of a majority alone could go backwards, if the one server that knows of a higher
+// number answers for one grant and not for the next: see TestFenceOverMajorities. So a fence is
+// granted only once a majority has stored it.
 // If the answers differ, the Driver writes one fence to the other servers before it reports
 // success: the fence that a majority answers, otherwise the highest. It waits at most 1 ms for a
 // silent server whose answer might decide. This second round trip is needed where the proposals of

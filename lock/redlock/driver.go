@@ -52,6 +52,7 @@ type Driver struct {
 	attempts atomic.Int64 // numbers the requests, so that a server recognises a late one
 	fences   fences
 	agree    time.Duration // agreeWithin, except in tests
+	slept    time.Duration // zero, except in tests: how long the machine has been suspended
 
 	stop     context.CancelFunc // ends the sweepers' requests
 	closing  sync.RWMutex       // held while Close waits, so that no request begins meanwhile

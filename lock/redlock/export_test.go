@@ -43,7 +43,9 @@ func (d *Driver) Warm(ctx context.Context) {
 
 // TellTime makes the driver use a time that the servers gave some time ago.
 func (d *Driver) TellTime(now time.Time, ago time.Duration) {
-	d.fences.set(time.Now().Add(-ago), now.Add(-ago).UnixMicro())
+	t := time.Now().Add(-ago)
+	d.fences.known = false
+	d.fences.set(moment{t, t.Round(0)}, now.Add(-ago).UnixMicro())
 }
 
 // TimeKept is how long the driver uses that time.
@@ -165,6 +167,6 @@ func Propose(floor int64, times ...int64) int64 {
 		b.answers = append(b.answers, answer{code: yes, fence: at})
 	}
 	var f fences
-	f.set(time.Now(), b.median())
+	f.set((&Driver{}).now(), b.median())
 	return f.next(floor)
 }

@@ -15,13 +15,37 @@ import (
 // by a few ms in that time.
 const timeKept = time.Minute
 
+// maxSuspended is how long the machine may have been suspended while that time is used.
+const maxSuspended = 100 * time.Millisecond
+
+// A moment is what both clocks of this process read: the monotonic clock stops while the machine is
+// suspended, the wall clock does not.
+type moment struct{ monotonic, wall time.Time }
+
+func (d *Driver) now() moment {
+	t := time.Now()
+	return moment{t, t.Round(0).Add(d.slept)}
+}
+
+// since returns the time since an earlier moment. If the wall clock was put forward meanwhile, it
+// is too long, which does no harm.
+func (m moment) since(earlier moment) time.Duration {
+	return max(m.monotonic.Sub(earlier.monotonic), m.wall.Sub(earlier.wall))
+}
+
+// suspended returns how long the machine was suspended since an earlier moment.
+func (m moment) suspended(earlier moment) time.Duration {
+	return m.since(earlier) - m.monotonic.Sub(earlier.monotonic)
+}
+
 // fences are the numbers that a driver proposes: the servers' time in µs, advanced by this
 // process's clock in between, and each higher than the one before.
 type fences struct {
 	mu       sync.Mutex
-	read     time.Time // when the time of the servers was read; zero: never
-	time     int64     // the time of the servers then
-	asking   bool      // a caller is reading it again
+	known    bool   // the time of the servers was read, and the machine not suspended since
+	read     moment // when it was read
+	time     int64  // the time of the servers then
+	asking   bool   // a caller is reading it again
 	proposed int64
 }
 
@@ -29,7 +53,7 @@ type fences struct {
 func (f *fences) now() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.time + time.Since(f.read).Microseconds()
+	return f.time + time.Since(f.read.monotonic).Microseconds()
 }
 
 // last returns the latest number that was proposed.
@@ -44,38 +68,40 @@ func (f *fences) last() int64 {
 func (f *fences) next(floor int64) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.proposed = max(f.time+time.Since(f.read).Microseconds(), f.proposed+1)
+	f.proposed = max(f.time+time.Since(f.read.monotonic).Microseconds(), f.proposed+1)
 	return max(f.proposed, floor+1)
 }
 
 // old reports whether the caller must read the time of the servers: every caller until it is known,
-// and one at a time when it is old.
-func (f *fences) old() bool {
+// and one at a time when it is old. After a suspension it is not known: a fence proposed from it
+// could be below a fence that was granted meanwhile, and that the servers have forgotten.
+func (f *fences) old(now moment) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	ask := f.read.IsZero() || !f.asking && time.Since(f.read) > timeKept
+	f.known = f.known && now.suspended(f.read) <= maxSuspended
+	ask := !f.known || !f.asking && now.since(f.read) > timeKept
 	f.asking = f.asking || ask
 	return ask
 }
 
 // set records the servers' time after an attempt to read it. If read is zero, the attempt failed
-// and the known time stays. It reports whether a time is known.
-func (f *fences) set(read time.Time, micros int64) bool {
+// and the known time stays; so does one that was read later. It reports whether a time is known.
+func (f *fences) set(read moment, micros int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.asking = false; !read.IsZero() {
-		f.read, f.time = read, micros
+	f.asking = false
+	if later := read.monotonic.After(f.read.monotonic); later || !f.known && read != (moment{}) {
+		f.known, f.read, f.time = true, read, micros
 	}
-	return !f.read.IsZero()
+	return f.known
 }
 
 // propose returns a fence for an acquisition from the time of the servers: the median of the
 // answers. A fence that would lie more than a day ahead of it is doubt.
 func (d *Driver) propose(ctx context.Context, a *driver.Acquisition) (int64, error) {
-	if d.fences.old() {
-		sent := time.Now()
+	if sent := d.now(); d.fences.old(sent) {
 		b := d.sendAll(ctx, d.patience(a.TTL), request{args: []any{"time"}}, question{to: d.all, enough: ballot.timed})
-		var read time.Time
+		var read moment
 		var micros int64
 		if b.timed() {
 			read, micros = sent, b.median()

@@ -114,7 +114,9 @@ func TestNewRefuses(t *testing.T) {
 		{"a Cluster", "clients[0]", []redis.UniversalClient{cluster, c[0], c[1]}, redlock.Options{}},
 		{"namespace", "Options.Namespace", c[:3], redlock.Options{Namespace: "a:b"}},
 		{"timeout", "Options.NodeTimeout", c[:3], redlock.Options{NodeTimeout: -1}},
+		{"timeout of more than 10 s", "Options.NodeTimeout", c[:3], redlock.Options{NodeTimeout: 10*time.Second + 1}},
 		{"memory", "Options.FenceMemory", c[:3], redlock.Options{FenceMemory: time.Millisecond}},
+		{"memory of more than a day", "Options.FenceMemory", c[:3], redlock.Options{FenceMemory: 24*time.Hour + 1}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			_, err := redlock.New(x.clients, x.options)

@@ -30,7 +30,7 @@ func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 	if err := ctx.Err(); err != nil {
 		return driver.Grant{}, fmt.Errorf("redlock: acquire: %w", err)
 	}
-	proposed := time.Now()
+	proposed := d.now()
 	fence, err := d.propose(ctx, &a)
 	if err != nil {
 		return driver.Grant{}, err
@@ -45,7 +45,7 @@ func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 			d.undo(ctx, &a, attempt, fence, b)
 			// Servers recognise an undone request by its fence, too: the next request needs
 			// another.
-			proposed, fence = time.Now(), d.fences.next(a.Fence)
+			proposed, fence = d.now(), d.fences.next(a.Fence)
 		}
 		if !again {
 			return g, err
@@ -60,8 +60,8 @@ func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 	}
 }
 
-// vote sends one request, with a fence proposed at the given time, and evaluates the answers.
-func (d *Driver) vote(ctx context.Context, a *driver.Acquisition, attempt, fence int64, proposed time.Time) (driver.Grant, ballot, error) {
+// vote sends one request, with a fence proposed at the given moment, and evaluates the answers.
+func (d *Driver) vote(ctx context.Context, a *driver.Acquisition, attempt, fence int64, proposed moment) (driver.Grant, ballot, error) {
 	sent := time.Now()
 	r := d.give(acquireScript, a.Key, a.Owner, attempt, a.TTL, fence)
 	b := d.sendAll(ctx, d.patience(a.TTL), r, question{to: d.all, enough: ballot.decided, gives: lease{a.Key, a.Owner}})
@@ -77,7 +77,7 @@ func (d *Driver) vote(ctx context.Context, a *driver.Acquisition, attempt, fence
 
 // grant returns a grant with a fence that a majority has stored, if its time is not over by then.
 // Servers that have answered with another fence get this one.
-func (d *Driver) grant(ctx context.Context, a *driver.Acquisition, attempt int64, b ballot, sent, proposed time.Time) (driver.Grant, error) {
+func (d *Driver) grant(ctx context.Context, a *driver.Acquisition, attempt int64, b ballot, sent time.Time, proposed moment) (driver.Grant, error) {
 	fence := b.fence()
 	if err := driver.CheckFence(fence, d.fences.now()); err != nil {
 		return driver.Grant{}, fmt.Errorf("redlock: acquire: %w", err)
@@ -90,7 +90,7 @@ func (d *Driver) grant(ctx context.Context, a *driver.Acquisition, attempt int64
 	}
 	// While the request was on its way, the servers may have granted a higher fence, and forgotten
 	// it.
-	if time.Since(proposed) > d.options.FenceMemory/2 {
+	if d.now().since(proposed) > d.options.FenceMemory/2 {
 		return driver.Grant{}, fmt.Errorf("redlock: acquire: %w in time: the answers took longer than half of the memory for fences", ErrNoQuorum)
 	}
 	return valid("acquire", fence, sent, b.left(), a.TTL)
