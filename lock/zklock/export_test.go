@@ -1,9 +1,12 @@
 package zklock
 
 import (
+	"errors"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // SessionID returns the id of the session, 0 if there is none.
@@ -18,6 +21,37 @@ func (d *Driver) SessionID() int64 {
 
 // Trust returns half of the session's timeout.
 func (d *Driver) Trust() time.Duration { return d.session.trust() }
+
+// GrantAfterEnded grants a key that two owners may share: first to one whose place ends before it was
+// removed, then to one whose place was created before that grant, and whose queue is read after it.
+func (d *Driver) GrantAfterEnded(ended, next driver.Acquisition) (before, after driver.Grant, err error) {
+	c, err := d.session.begin()
+	if err != nil {
+		return before, after, err
+	}
+	defer d.session.end()
+	old, p, sent := d.places.get(ended.Key, ended.Owner), d.places.get(next.Key, next.Owner), time.Now()
+	defer p.mu.Unlock()
+	err = errors.Join(d.create(c, old, &ended, &queue{parent: unseen}, &sent), d.create(c, p, &next, &queue{parent: unseen}, &sent))
+	if err == nil {
+		before, err = d.grantNow(c, old, &ended, sent)
+	}
+	old.timer.Stop()
+	old.until.Store(&sent)
+	old.mu.Unlock()
+	if err == nil {
+		after, err = d.grantNow(c, p, &next, sent)
+	}
+	return before, after, err
+}
+
+func (d *Driver) grantNow(c *zk.Conn, p *place, a *driver.Acquisition, sent time.Time) (driver.Grant, error) {
+	q, err := d.lookFor(c, p)
+	if err != nil {
+		return driver.Grant{}, err
+	}
+	return d.confirm(c, p, a, &q, sent)
+}
 
 // LockPath returns the path of the node of a plain lock.
 func (d *Driver) LockPath(key string) string { return d.paths.lock(key) }
