@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // SessionID returns the id of the session, 0 if there is none.
@@ -64,6 +65,31 @@ func (d *Driver) Places() int {
 	d.places.mu.Lock()
 	defer d.places.mu.Unlock()
 	return len(d.places.all)
+}
+
+// TidyMembers reads the members as they are at ms, and removes those that have been gone for a day.
+func (d *Driver) TidyMembers(ms int64) ([]series.Member, error) {
+	c, err := d.session.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer d.session.end()
+	return d.members(c, ms, true)
+}
+
+// Finished returns when no request runs, not even one whose caller has left.
+func (d *Driver) Finished() { d.session.working.Wait() }
+
+// Until returns when the node of a place must be removed.
+func (d *Driver) Until(key, owner string) time.Time { return *d.places.peek(key, owner).until.Load() }
+
+// Reads are the running reads of queues, of which a test reads only the numbers of their parents.
+type Reads struct{ reads }
+
+// Share returns the result of a call of read that began after the call of Share.
+func (r *Reads) Share(read func() int64) int64 {
+	q, _ := r.share("key", func() (queue, error) { return queue{parent: read()}, nil })
+	return q.parent
 }
 
 // NewRing returns the list of servers that the client uses.
