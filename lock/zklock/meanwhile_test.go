@@ -23,6 +23,7 @@ const (
 	deletion    = 2
 	setData     = 5
 	getChildren = 12
+	setAuth     = 100
 )
 
 // A before is a connection that calls a function before it sends a request with an operation and a path
