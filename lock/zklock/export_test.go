@@ -1,9 +1,13 @@
 package zklock
 
 import (
+	"errors"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // SessionID returns the id of the session, 0 if there is none.
@@ -19,6 +23,37 @@ func (d *Driver) SessionID() int64 {
 // Trust returns half of the session's timeout.
 func (d *Driver) Trust() time.Duration { return d.session.trust() }
 
+// GrantAfterEnded grants a key that two owners may share: first to one whose place ends before it was
+// removed, then to one whose place was created before that grant, and whose queue is read after it.
+func (d *Driver) GrantAfterEnded(ended, next driver.Acquisition) (before, after driver.Grant, err error) {
+	c, err := d.session.begin()
+	if err != nil {
+		return before, after, err
+	}
+	defer d.session.end()
+	old, p, sent := d.places.get(ended.Key, ended.Owner), d.places.get(next.Key, next.Owner), time.Now()
+	defer p.mu.Unlock()
+	err = errors.Join(d.create(c, old, &ended, &queue{parent: unseen}, &sent), d.create(c, p, &next, &queue{parent: unseen}, &sent))
+	if err == nil {
+		before, err = d.grantNow(c, old, &ended, sent)
+	}
+	old.timer.Stop()
+	old.until.Store(&sent)
+	old.mu.Unlock()
+	if err == nil {
+		after, err = d.grantNow(c, p, &next, sent)
+	}
+	return before, after, err
+}
+
+func (d *Driver) grantNow(c *zk.Conn, p *place, a *driver.Acquisition, sent time.Time) (driver.Grant, error) {
+	q, err := d.lookFor(c, p)
+	if err != nil {
+		return driver.Grant{}, err
+	}
+	return d.confirm(c, p, a, &q, sent)
+}
+
 // LockPath returns the path of the node of a plain lock.
 func (d *Driver) LockPath(key string) string { return d.paths.lock(key) }
 
@@ -30,6 +65,31 @@ func (d *Driver) Places() int {
 	d.places.mu.Lock()
 	defer d.places.mu.Unlock()
 	return len(d.places.all)
+}
+
+// TidyMembers reads the members as they are at ms, and removes those that have been gone for a day.
+func (d *Driver) TidyMembers(ms int64) ([]series.Member, error) {
+	c, err := d.session.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer d.session.end()
+	return d.members(c, ms, true)
+}
+
+// Finished returns when no request runs, not even one whose caller has left.
+func (d *Driver) Finished() { d.session.working.Wait() }
+
+// Until returns when the node of a place must be removed.
+func (d *Driver) Until(key, owner string) time.Time { return *d.places.peek(key, owner).until.Load() }
+
+// Reads are the running reads of queues, of which a test reads only the numbers of their parents.
+type Reads struct{ reads }
+
+// Share returns the result of a call of read that began after the call of Share.
+func (r *Reads) Share(read func() int64) int64 {
+	q, _ := r.share("key", func() (queue, error) { return queue{parent: read()}, nil })
+	return q.parent
 }
 
 // NewRing returns the list of servers that the client uses.

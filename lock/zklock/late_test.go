@@ -12,6 +12,7 @@ import (
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -114,6 +115,22 @@ func TestRepliesLaterThanTheTTL(t *testing.T) {
 	}
 	for k := range keys {
 		must(t, hold(t, lock.New(warm, "next"), fmt.Sprint("k", k)).Release(t.Context()))
+	}
+}
+
+// A reading of the clock was requested before the request was sent, however long the reply takes.
+func TestReadingsBeginBeforeTheirRequests(t *testing.T) {
+	t.Parallel()
+	const by = 100 * time.Millisecond
+	d := newDriver(t, zkserver.Shared(t), zklock.Options{Session: time.Minute, Dial: dialLate(by)})
+	rs, err := d.Now(t.Context())
+	must(t, err)
+	b, err := d.Beat(t.Context(), series.Beat{Node: "n", TTL: time.Minute})
+	must(t, err)
+	for _, r := range append(rs, b.Readings...) {
+		if took := r.Received.Sub(r.Sent); took < by {
+			t.Errorf("a reading took %v, and its reply %v", took, by)
+		}
 	}
 }
 

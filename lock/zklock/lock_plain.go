@@ -138,11 +138,23 @@ func fits(q *queue, limit int) bool {
 }
 
 // lookFor reads the queue of a locked place. It removes places of this Driver that have ended but
-// still exist, and extra nodes of the owner whose creation replies were lost.
+// still exist, and extra nodes of the owner whose creation replies were lost. A place that has ended
+// may have taken the key, or stored a fence, after the read: then lookFor reads the queue again, so
+// that no grant is based on a queue that only looks as if no other place came or went.
 func (d *Driver) lookFor(c *zk.Conn, p *place) (queue, error) {
-	q, err := d.look(c, p.key)
-	if err != nil {
-		return q, err
+	for range tries {
+		q, ended, err := d.tidied(c, p)
+		if err != nil || !ended {
+			return q, err
+		}
+	}
+	return queue{}, errRestless
+}
+
+// tidied is one read for lookFor. It reports whether other places had ended.
+func (d *Driver) tidied(c *zk.Conn, p *place) (q queue, ended bool, err error) {
+	if q, err = d.look(c, p.key); err != nil {
+		return q, false, err
 	}
 	var mine string
 	q = q.without(func(e *entry) bool {
@@ -155,15 +167,16 @@ func (d *Driver) lookFor(c *zk.Conn, p *place) (queue, error) {
 		case owner == p.owner:
 			_, err = gone(c.Delete(path, -1))
 			return true
-		default:
-			return d.leaseEnded(c, p.key, owner, &err)
+		case d.leaseEnded(c, p.key, owner, &err):
+			ended = true
+			return true
 		}
 		return false
 	})
 	if mine == "" {
 		p.node = ""
 	}
-	return q, err
+	return q, ended, err
 }
 
 // leaseEnded reports whether the lease of another owner of this Driver has ended, and if so makes sure

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
@@ -142,4 +144,43 @@ func TestLostReplyIsReported(t *testing.T) {
 	rig.Eventually(t, "both answers", func() bool { return doubts.Load() > 0 && held.Load() > 0 })
 	must(t, first.Release(t.Context()))
 	must(t, <-got)
+}
+
+// A waiter has a second node, whose creation it does not know: the node is removed, and the waiter keeps
+// its place.
+func TestSecondNodeOfAWaiter(t *testing.T) {
+	t.Parallel()
+	addr := zkserver.Shared(t)
+	op, d := operator(t, addr), newDriver(t, addr, zklock.Options{Session: time.Minute})
+	first := hold(t, lock.New(d, "a"), "k")
+	got := make(chan error, 1)
+	go func() {
+		_, err := d.Wait(t.Context(), driver.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute, Limit: 2}) // it watches the whole queue
+		got <- err
+	}()
+	queuedBehind(t, d, "k", 1)
+	second, err := op.Create(d.LockPath("k")+"/b%2F1#2#", []byte("1|60000|0|true"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	must(t, err)
+	rig.Eventually(t, "the end of the second node", func() bool {
+		there, _, err := op.Exists(second)
+		return err == nil && !there
+	})
+	must(t, first.Release(t.Context()))
+	must(t, <-got)
+}
+
+// The request to remove a node does not arrive: the release is doubt, and the removal is repeated long
+// before the TTL has passed.
+func TestLostRemovalIsRepeated(t *testing.T) {
+	t.Parallel()
+	addr := zkserver.Shared(t)
+	op, p := operator(t, addr), newProxy(t, addr)
+	d := newDriver(t, p.addr(), zklock.Options{Session: time.Minute, Dial: beforeFirst(deletion, "/locks/k/", p.sever)})
+	a := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Hour}
+	g, err := d.Acquire(t.Context(), a)
+	must(t, err)
+	if err := d.Release(t.Context(), holding(a, g)); err == nil {
+		t.Error("a request that was lost was no doubt")
+	}
+	rig.Eventually(t, "the end of the place", func() bool { return len(places(t, op, d, "k")) == 0 && d.Places() == 0 })
 }

@@ -6,6 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/internal/zkserver"
+	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
 )
@@ -86,4 +90,21 @@ func FuzzEscape(f *testing.F) {
 			t.Errorf("%q was read as %q, which is written as %q", s, back, zklock.Escape(back))
 		}
 	})
+}
+
+// The number of a place wraps around to negative ones: the place before that is still the first.
+func TestPlaceNumbersWrapAround(t *testing.T) {
+	t.Parallel()
+	addr := zkserver.Shared(t)
+	op, d := operator(t, addr), newDriver(t, addr, zklock.Options{})
+	must(t, hold(t, lock.New(d, "warm"), "k").Release(t.Context())) // creates the parent
+	for _, name := range []string{"b%2F1#1#-2147483648", "a%2F1#1#2147483647"} {
+		_, err := op.Create(d.LockPath("k")+"/"+name, []byte("1|60000|0|false"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		must(t, err)
+	}
+	at, err := d.Inspect(t.Context(), "k")
+	must(t, err)
+	if at.Owner != "a/1" || at.Waiting != 1 {
+		t.Errorf("%s holds the key, and %d wait", at.Owner, at.Waiting)
+	}
 }

@@ -94,3 +94,16 @@ func TestReplacedNode(t *testing.T) {
 		t.Errorf("granted with the node of session %x, this is %x", at.EphemeralOwner, d.SessionID())
 	}
 }
+
+// An owner takes a key that another one of its process shared until just now, after its own node was
+// created: it has the higher fence, although the place of the other is still in the queue.
+func TestFenceAfterAPlaceThatEnded(t *testing.T) {
+	t.Parallel()
+	d := newDriver(t, zkserver.Shared(t), zklock.Options{Session: time.Minute})
+	a, b := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute, Limit: 2}, driver.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute, Limit: 2}
+	before, after, err := d.GrantAfterEnded(a, b)
+	must(t, err)
+	if after.Fence <= before.Fence {
+		t.Errorf("the fence is %d after %d", after.Fence, before.Fence)
+	}
+}

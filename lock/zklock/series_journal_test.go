@@ -69,6 +69,22 @@ func TestEndAfterAChunkHasNoLineOfItsOwn(t *testing.T) {
 	}
 }
 
+// Any number of the newest lines is returned, and it is said whether there are older ones, also if the lines
+// that are returned end between two chunks.
+func TestJournalOfEachLength(t *testing.T) {
+	t.Parallel()
+	d := newDriver(t, zkserver.Shared(t), zklock.Options{Namespace: fresh()})
+	const lines = 61 // with the opening
+	miss(t, d, "job", open(t, d, "job"), lines-1)
+	for n := 1; n <= lines; n++ {
+		j, err := d.Journal(t.Context(), "job", n)
+		must(t, err)
+		if len(j.Lines) != n || j.Truncated != (n < lines) {
+			t.Errorf("of %d lines, %d that were requested are %d, truncated %v", lines, n, len(j.Lines), j.Truncated)
+		}
+	}
+}
+
 // A batch has so many long lines for one series that a server would refuse them in one write. They are
 // written in several.
 func TestLinesOfManyWrites(t *testing.T) {

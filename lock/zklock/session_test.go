@@ -228,6 +228,17 @@ func TestAuth(t *testing.T) {
 	must(t, lease.Release(t.Context()))
 }
 
+// The connection breaks before the first session has authenticated: it authenticates with the next request.
+func TestAuthAfterALostConnection(t *testing.T) {
+	t.Parallel()
+	p := newProxy(t, zkserver.Shared(t))
+	d := newDriver(t, p.addr(), zklock.Options{Session: time.Minute, Scheme: "digest", Auth: []byte("user:password"), Dial: beforeFirst(setAuth, "", p.sever)})
+	if _, err := d.Now(t.Context()); err == nil {
+		t.Error("a request that was lost was no doubt")
+	}
+	settled(t, func() ([]driver.ClockReading, error) { return d.Now(t.Context()) })
+}
+
 // A closed driver frees its keys and answers with doubt, also to waiters.
 func TestClose(t *testing.T) {
 	t.Parallel()

@@ -44,3 +44,18 @@ func TestTrust(t *testing.T) {
 		must(t, d.Release(t.Context(), holding(a, g)))
 	}
 }
+
+// Leases that are renewed together last for a TTL each, also if one of them is lost.
+func TestTTLsOfLeasesRenewedTogether(t *testing.T) {
+	t.Parallel()
+	d := newDriver(t, zkserver.Shared(t), zklock.Options{Session: time.Minute})
+	a := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
+	g, err := d.Acquire(t.Context(), a)
+	must(t, err)
+	lost := driver.LeaseRef{Key: "lost", Owner: "a/2", Fence: 1, TTL: time.Second}
+	r := d.RenewAll(t.Context(), []driver.LeaseRef{lost, holding(a, g)})[1]
+	must(t, r.Err)
+	if until := d.Until(a.Key, a.Owner); !until.Equal(r.Grant.Asked.Add(a.TTL)) {
+		t.Errorf("the place is kept for %v after the renewal, want %v", until.Sub(r.Grant.Asked), a.TTL)
+	}
+}
