@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"bytes"
 	"context"
 	"io"
 	stdlog "log"
@@ -48,7 +49,11 @@ func ServerLog(log *slog.Logger) *stdlog.Logger { return stdlog.New(serverLog{lo
 type serverLog struct{ to *slog.Logger }
 
 func (s serverLog) Write(text []byte) (int, error) {
-	s.to.Warn("http fault", slog.String("text", strings.TrimSpace(string(text))))
+	level := slog.LevelWarn
+	if bytes.HasPrefix(text, []byte("http: TLS handshake error")) {
+		level = slog.LevelDebug // any scanner can cause one for each of its connections
+	}
+	s.to.Log(context.Background(), level, "http fault", slog.String("text", strings.TrimSpace(string(text))))
 	return len(text), nil
 }
 
