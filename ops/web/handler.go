@@ -245,15 +245,27 @@ func (h *Handler) guarded(rt route) http.Handler {
 		if rt.pattern != selectionRoute {
 			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		}
-		if rt.page && rt.writes() {
-			if long, is := errors.AsType[*http.MaxBytesError](r.ParseForm()); is {
-				text := fmt.Sprintf("the form must have %d KiB at most: nothing was done", long.Limit>>10)
-				h.show(w, with(r, c), http.StatusRequestEntityTooLarge, "refused", view{Title: "Refused", S: h.o.Projection.Peek(), Body: text})
+		if rt.page {
+			if status, text := unreadable(r); status != 0 {
+				h.show(w, with(r, c), status, "refused", view{Title: "Refused", S: h.o.Projection.Peek(), Body: text})
 				return
 			}
 		}
 		rt.serve(w, with(r, c))
 	})
+}
+
+// unreadable returns the status and the text of a refusal if the query or the form of a page cannot be read as a whole: a part of it
+// would ask for another page, or another change.
+func unreadable(r *http.Request) (status int, text string) {
+	err := r.ParseForm()
+	if long, is := errors.AsType[*http.MaxBytesError](err); is {
+		return http.StatusRequestEntityTooLarge, fmt.Sprintf("the form must have %d KiB at most: nothing was done", long.Limit>>10)
+	}
+	if err != nil {
+		return http.StatusBadRequest, "the query or the form cannot be read: " + clip(err.Error())
+	}
+	return 0, ""
 }
 
 // with returns a request with its caller.

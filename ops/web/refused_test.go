@@ -126,3 +126,11 @@ func TestLongForms(t *testing.T) {
 		}
 	}
 }
+
+// A page whose query cannot be read is refused: without its filter it would show other runs.
+func TestUnreadableQueries(t *testing.T) {
+	pl := newPlane(t, "")
+	for _, target := range []string{"/runs?verdict=%zz", "/jobs?q=a;state=lost"} {
+		wants(t, pl.do("GET", target, pl.tokens[access.Viewer]), 400, "cannot be read")
+	}
+}
