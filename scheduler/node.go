@@ -31,10 +31,7 @@ import (
 
 // A Node is one process of a cluster that runs jobs. Make one with New, run it with Run. It is safe
 // for concurrent use. The zero Node cannot be used.
-//
-// Node is a facade: each part below owns its state and its lock, in a package of its own. Ticks go
-// from the dispatcher to runs; the ends of runs go back.
-type Node struct {
+type Node struct { // a facade: each part owns its state and its lock. Ticks go from the dispatcher to runs; the ends of runs go back
 	cfg        Config
 	id         string
 	clock      clock.Clock
