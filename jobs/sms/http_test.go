@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,6 +133,54 @@ func TestHTTPNoAnswer(t *testing.T) {
 		})
 	}
 }
+
+// The server takes a request on a connection that was kept, and is gone before it replies. The client
+// repeats the request, because it has a key, and reaches no server. The first one may have been accepted.
+func TestHTTPGoneAfterTheRequest(t *testing.T) {
+	var server *httptest.Server
+	var requests atomic.Int64
+	server = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if requests.Add(1) == 2 {
+			_ = server.Listener.Close()
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer server.Close()
+	g := newHTTP(t, sms.HTTPConfig{URL: server.URL})
+	if err := g.Send(t.Context(), hello); err != nil {
+		t.Fatal(err)
+	}
+	err := g.Send(t.Context(), hello)
+	if got := judged(t, err); got != "retry, unsure" || requests.Load() != 2 {
+		t.Errorf("%v after %d requests is %q, want it unsure after 2", err, requests.Load(), got)
+	}
+}
+
+// Without a connection nothing was sent, however the client fails to get one: that pauses the gateway.
+// A transport that does not follow httptrace leaves it in doubt.
+func TestHTTPUnreachable(t *testing.T) {
+	silent := func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
+	proxy := func(*http.Request) (*url.URL, error) { return url.Parse("http://127.0.0.1:1") }
+	for name, c := range map[string]struct {
+		transport http.RoundTripper
+		unsent    bool
+	}{
+		"no answer to a dial":    {&http.Transport{DialContext: silent}, true},
+		"no proxy":               {&http.Transport{Proxy: proxy}, true},
+		"a transport of its own": {roundTripper(func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := newHTTP(t, sms.HTTPConfig{URL: "https://gateway.example", Timeout: 50 * time.Millisecond, Client: &http.Client{Transport: c.transport}}).Send(t.Context(), hello)
+			if e, ok := errors.AsType[*sms.GatewayError](err); !ok || e.Unsure == c.unsent || e.Pause != c.unsent {
+				t.Errorf("Send = %+v, want it unsent: %v", err, c.unsent)
+			}
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestHTTPEndsWithItsContext(t *testing.T) {
 	release := make(chan struct{})
