@@ -54,6 +54,15 @@ func TestHTTPRequest(t *testing.T) {
 	if len(content) != 3 || content["id"] != hello.ID || content["to"] != hello.To || content["text"] != hello.Text {
 		t.Errorf("content %v, want id, to and text", content)
 	}
+	m := hello
+	m.Until = time.Date(2026, 3, 1, 9, 30, 0, 250e6, time.FixedZone("", 3600))
+	source := sms.HTTPConfig{URL: server.URL, Token: "s3cret", TokenSource: func() sms.Secret { return "newer" }}
+	if err := newHTTP(t, source).Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if v := got.Header.Get("Authorization"); v != "Bearer newer" || content["until"] != "2026-03-01T08:30:00.25Z" {
+		t.Errorf("%s, until %s, want the token of the source, and the millisecond", v, content["until"])
+	}
 }
 
 func TestHTTPStatus(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -51,6 +52,19 @@ func TestOptionsStayInBounds(t *testing.T) {
 		}
 		wantCounts(t, b.outbox, sms.Counts{Sent: 2, Once: 2, Failed: 1})
 	})
+}
+
+func TestRateStaysInBounds(t *testing.T) {
+	for rate, want := range map[int]time.Duration{-1: 2 * time.Second, 0: 2 * time.Second, 1_000_000: 200 * time.Microsecond} {
+		inBubble(t, 3, func(t *testing.T, b *bubble) {
+			b.takes = 0
+			began := time.Now()
+			b.wantRun(1, sms.Rate(rate))
+			if took := time.Since(began); took < want || took > 2*want {
+				t.Errorf("three requests at the rate %d took %v, want %v", rate, took, want)
+			}
+		})
+	}
 }
 
 func TestJobNeedsItsParts(t *testing.T) {
