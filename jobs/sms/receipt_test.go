@@ -49,6 +49,8 @@ func TestReceive(t *testing.T) {
 		{"undelivered before the mark", []step{receipt(no), sent}, sms.Sent, "undelivered", sms.Counts{Sent: 1, Once: 1, Undelivered: 1}},
 		{"before a mark in doubt", []step{receipt(yes), doubt}, sms.Sent, "delivered", sms.Counts{Sent: 1, Once: 1, Delivered: 1}},
 		{"after doubt", []step{doubt, receipt(yes)}, sms.Sent, "delivered", sms.Counts{Sent: 1, Once: 1, Delivered: 1}},
+		{"undelivered before a mark in doubt", []step{receipt(no), doubt}, sms.Queued, "the gateway answered 502", sms.Counts{Queued: 1, Due: 1}},
+		{"undelivered before it was given up", []step{receipt(no), gone}, sms.Failed, "given up", sms.Counts{Failed: 1}},
 		{"before the mark of two requests", []step{receipt(yes), sentAgain}, sms.Sent, "delivered", sms.Counts{Sent: 1, Repeated: 1, Delivered: 1}},
 		{"before a mark in doubt about two", []step{receipt(yes), doubtTwice}, sms.Sent, "delivered", sms.Counts{Sent: 1, Repeated: 1, Delivered: 1}},
 		{"after doubt about two", []step{doubtTwice, receipt(yes)}, sms.Sent, "delivered", sms.Counts{Sent: 1, Repeated: 1, Delivered: 1}},
