@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -236,7 +237,7 @@ func (d *dying) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// A hook does something before each command to the store, which an error makes fail, or after the first one.
+// A hook does something before each command to the store, which an error makes fail, or after the first script.
 type hook struct {
 	deaf
 	before func(ctx context.Context) error
@@ -253,7 +254,7 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			}
 		}
 		err := next(ctx, cmd)
-		if err == nil && h.after != nil {
+		if err == nil && h.after != nil && strings.HasPrefix(cmd.Name(), "eval") {
 			h.first.Do(h.after)
 		}
 		return err
