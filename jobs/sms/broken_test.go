@@ -13,7 +13,7 @@ import (
 const keys = "cronce:v1:sms:{cronce}:"
 
 // Messages are damaged in each way. They are put aside and listed, and the message
-// behind them is given to the run at once.
+// behind them is given to the run at once. One that has lost its body can be accepted again.
 func TestBrokenMessagesBlockNone(t *testing.T) {
 	const status = "queued 0 0 0 0 1795207852937 1795207852937 - "
 	for name, damage := range map[string]func(c *redis.Client, id string){
@@ -63,6 +63,11 @@ func TestBrokenMessagesBlockNone(t *testing.T) {
 						t.Errorf("%s: %q, want a reason without a recipient", r.Message.ID, r.Reason)
 					}
 				}
+				if client.HExists(t.Context(), keys+"body", "m-00").Val() {
+					return
+				}
+				accept(t, o, sms.Message{ID: "m-00", To: "+12025550101", Text: "x"}, true)
+				wantCounts(t, o, sms.Counts{Queued: 1, Due: 1, Taken: 1, Broken: 9})
 			})
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -236,6 +237,30 @@ func (d *dying) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
+// A hook does something before each command to the store, which an error makes fail, or after the first script.
+type hook struct {
+	deaf
+	before func(ctx context.Context) error
+	after  func()
+	first  sync.Once
+}
+
+func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if h.before != nil {
+			if err := h.before(ctx); err != nil {
+				cmd.SetErr(err)
+				return err
+			}
+		}
+		err := next(ctx, cmd)
+		if err == nil && h.after != nil && strings.HasPrefix(cmd.Name(), "eval") {
+			h.first.Do(h.after)
+		}
+		return err
+	}
+}
+
 // A gateway that refuses everything, and does not say whether it means the message or the sender,
 // is asked for a hundred messages, and then for one in each run until the pause is over.
 func TestDownGatewayEndsTheRun(t *testing.T) {
@@ -270,5 +295,14 @@ func TestRunForgetsOldMessages(t *testing.T) {
 		}
 		b.wantRun(2)
 		wantCounts(t, b.outbox, sms.Counts{})
+		var old []redis.Z
+		for i := range 1001 {
+			old = append(old, redis.Z{Score: 1, Member: fmt.Sprintf("old-%d", i)})
+		}
+		if err := b.client.ZAdd(t.Context(), keys+"sent", old...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		b.wantRun(3)
+		wantCounts(t, b.outbox, sms.Counts{Sent: 1, Once: 1})
 	})
 }

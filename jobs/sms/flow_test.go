@@ -132,6 +132,17 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
+// The store's reply to a run takes so long that the message has expired when it comes: no request is made.
+func TestExpiryBehindASlowReply(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, b *bubble) {
+		b.accept(sms.Message{ID: "x", To: "+12025550101", Text: "x", Until: time.Now().Add(time.Second)})
+		b.client.AddHook(&hook{after: func() { time.Sleep(time.Second) }})
+		b.wantRun(1)
+		b.wantRequests()
+		wantCounts(t, b.outbox, sms.Counts{Expired: 1})
+	})
+}
+
 // In the middle of a run the gateway begins to refuse all messages. The run ends after a hundred
 // refusals, the gateway is paused, no message has failed, and only the messages of one window have lost
 // an attempt.

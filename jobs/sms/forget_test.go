@@ -65,6 +65,25 @@ func TestForget(t *testing.T) {
 	})
 }
 
+// Between the two steps of Forget the id is used for another person: that message stays.
+func TestForgetAnIDOfAnother(t *testing.T) {
+	client := newMini(t)
+	o := outbox(t, client)
+	accept(t, o, sms.Message{ID: "a", To: "+12025550199", Text: "x"}, true)
+	hooked := connect(t, client.Options())
+	hooked.AddHook(&hook{after: func() {
+		client.HDel(t.Context(), prefix+"body", "a")
+		accept(t, o, sms.Message{ID: "a", To: "+12025550100", Text: "x"}, true)
+	}})
+	if f, err := outbox(t, hooked).Forget(t.Context(), "+12025550199"); err != nil || f != (sms.Forgotten{}) {
+		t.Errorf("Forget = %+v, %v, want none", f, err)
+	}
+	wantCounts(t, o, sms.Counts{Queued: 1, Due: 1})
+	if r := get(t, o, "a"); r.Message.To != "+12025550100" {
+		t.Errorf("it is for %s", r.Message.To)
+	}
+}
+
 // Forget finds messages that are spread over a store that it reads in many steps.
 func TestForgetMany(t *testing.T) {
 	onStores(t, func(t *testing.T, client *redis.Client) {

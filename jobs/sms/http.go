@@ -8,11 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cronce/cronce/internal/outbound"
@@ -138,13 +139,18 @@ func checkURL(raw string) error {
 func (g *HTTP) Send(ctx context.Context, m Message) error {
 	ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
 	defer cancel()
+	// The client repeats a request with a key by itself, so that its error may be about a repeat only.
+	var asked, got atomic.Bool // a connection
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { asked.Store(true) }, GotConn: func(httptrace.GotConnInfo) { got.Store(true) }})
 	request, err := g.request(ctx, m)
 	if err != nil {
 		return &GatewayError{Err: outbound.Bare(err), Permanent: true}
 	}
 	reply, err := g.client.Do(request)
 	if err != nil {
-		return &GatewayError{Err: outbound.Bare(err), Unsure: !unsent(err), Pause: unsent(err)}
+		unsent := asked.Load() && !got.Load() // no server was reached
+		return &GatewayError{Err: outbound.Bare(err), Unsure: !unsent, Pause: unsent}
 	}
 	defer reply.Body.Close()
 	// The body of the reply is not used, and may repeat the request.
@@ -203,10 +209,4 @@ func judge(reply *http.Response) error {
 		e.Permanent = code >= 400 && code <= 499
 	}
 	return e
-}
-
-// unsent reports whether the request was never sent, since no server was reached.
-func unsent(err error) bool {
-	e, ok := errors.AsType[*net.OpError](err)
-	return ok && e.Op == "dial"
 }

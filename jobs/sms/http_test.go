@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,6 +53,15 @@ func TestHTTPRequest(t *testing.T) {
 	}
 	if len(content) != 3 || content["id"] != hello.ID || content["to"] != hello.To || content["text"] != hello.Text {
 		t.Errorf("content %v, want id, to and text", content)
+	}
+	m := hello
+	m.Until = time.Date(2026, 3, 1, 9, 30, 0, 250e6, time.FixedZone("", 3600))
+	source := sms.HTTPConfig{URL: server.URL, Token: "s3cret", TokenSource: func() sms.Secret { return "newer" }}
+	if err := newHTTP(t, source).Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if v := got.Header.Get("Authorization"); v != "Bearer newer" || content["until"] != "2026-03-01T08:30:00.25Z" {
+		t.Errorf("%s, until %s, want the token of the source, and the millisecond", v, content["until"])
 	}
 }
 
@@ -131,6 +142,54 @@ func TestHTTPNoAnswer(t *testing.T) {
 		})
 	}
 }
+
+// The server takes a request on a connection that was kept, and is gone before it replies. The client
+// repeats the request, because it has a key, and reaches no server. The first one may have been accepted.
+func TestHTTPGoneAfterTheRequest(t *testing.T) {
+	var server *httptest.Server
+	var requests atomic.Int64
+	server = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if requests.Add(1) == 2 {
+			_ = server.Listener.Close()
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer server.Close()
+	g := newHTTP(t, sms.HTTPConfig{URL: server.URL})
+	if err := g.Send(t.Context(), hello); err != nil {
+		t.Fatal(err)
+	}
+	err := g.Send(t.Context(), hello)
+	if got := judged(t, err); got != "retry, unsure" || requests.Load() != 2 {
+		t.Errorf("%v after %d requests is %q, want it unsure after 2", err, requests.Load(), got)
+	}
+}
+
+// Without a connection nothing was sent, however the client fails to get one: that pauses the gateway.
+// A transport that does not follow httptrace leaves it in doubt.
+func TestHTTPUnreachable(t *testing.T) {
+	silent := func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
+	proxy := func(*http.Request) (*url.URL, error) { return url.Parse("http://127.0.0.1:1") }
+	for name, c := range map[string]struct {
+		transport http.RoundTripper
+		unsent    bool
+	}{
+		"no answer to a dial":    {&http.Transport{DialContext: silent}, true},
+		"no proxy":               {&http.Transport{Proxy: proxy}, true},
+		"a transport of its own": {roundTripper(func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := newHTTP(t, sms.HTTPConfig{URL: "https://gateway.example", Timeout: 50 * time.Millisecond, Client: &http.Client{Transport: c.transport}}).Send(t.Context(), hello)
+			if e, ok := errors.AsType[*sms.GatewayError](err); !ok || e.Unsure == c.unsent || e.Pause != c.unsent {
+				t.Errorf("Send = %+v, want it unsent: %v", err, c.unsent)
+			}
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestHTTPEndsWithItsContext(t *testing.T) {
 	release := make(chan struct{})

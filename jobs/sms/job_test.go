@@ -1,10 +1,13 @@
 package sms_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -51,6 +54,21 @@ func TestOptionsStayInBounds(t *testing.T) {
 		}
 		wantCounts(t, b.outbox, sms.Counts{Sent: 2, Once: 2, Failed: 1})
 	})
+}
+
+func TestRateStaysInBounds(t *testing.T) {
+	for rate, want := range map[int]time.Duration{-1: 2 * time.Second, 0: 2 * time.Second, 1_000_000: 200 * time.Microsecond} {
+		inBubble(t, 3, func(t *testing.T, b *bubble) {
+			b.takes = 0
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			began := time.Now()
+			err := sms.Deliver(ctx, b.outbox, b, holder(1), always, slog.New(slog.DiscardHandler), sms.Rate(rate))
+			if took := time.Since(began); err != nil || len(b.seen) != 3 || took < want || took > 2*want {
+				t.Errorf("%d requests at the rate %d took %v: %v, want 3 in %v", len(b.seen), rate, took, err, want)
+			}
+		})
+	}
 }
 
 func TestJobNeedsItsParts(t *testing.T) {

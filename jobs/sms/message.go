@@ -78,7 +78,7 @@ func (m Message) faults() []error {
 			refuse(f.field, f.at.UTC().Format(time.RFC3339), yearsAllowed)
 		}
 	}
-	if !m.Until.IsZero() && m.Until.UnixMilli() <= m.At.UnixMilli() {
+	if ms := m.Until.UnixMilli(); !m.Until.IsZero() && (ms <= m.At.UnixMilli() || ms == 0) { // 0 is stored for none
 		refuse("until", m.Until.UTC().Format(time.RFC3339), "an instant after at")
 	}
 	if m.Person != "" && !idPattern.MatchString(m.Person) {

@@ -91,6 +91,23 @@ func TestValidateTime(t *testing.T) {
 	}
 }
 
+// A message expires a millisecond or more after it is due. At the beginning of 1970, which the store keeps as
+// no instant, it does not become one that never expires.
+func TestValidateUntil(t *testing.T) {
+	at := time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
+	for _, c := range []struct {
+		at, until time.Time
+		ok        bool
+	}{
+		{at, at.Add(time.Millisecond), true}, {at, at.Add(time.Millisecond - 1), false}, {at, at, false}, {at, at.Add(-time.Hour), false},
+		{time.Time{}, time.UnixMilli(1), true}, {time.Time{}, time.UnixMilli(0), false}, {time.UnixMilli(0), time.UnixMilli(1), true},
+	} {
+		if err := (sms.Message{ID: "a", To: "+12025550123", Text: "x", At: c.at, Until: c.until}).Validate(); (err == nil) != c.ok {
+			t.Errorf("due %v, until %v: %v, want it valid: %v", c.at, c.until, err, c.ok)
+		}
+	}
+}
+
 func TestMessagesPrintMasked(t *testing.T) {
 	m := sms.Message{ID: "code-1", To: "+8613812345678", Text: "123456", At: time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)}
 	const want = `message "code-1" to "+86138****5678", 6 characters, due at 2026-03-01T09:30:00Z`

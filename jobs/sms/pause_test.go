@@ -197,8 +197,29 @@ func paused(t *testing.T, o *sms.Outbox) sms.Pause {
 	return p
 }
 
+// The pauses of a gateway that lets nothing through double to a minute, and to five minutes if the messages
+// may have been accepted.
+func TestPausesGrow(t *testing.T) {
+	for most, refusal := range map[time.Duration]error{
+		time.Minute: &sms.GatewayError{Status: 503}, 5 * time.Minute: &sms.GatewayError{Status: 500, Unsure: true},
+	} {
+		inBubble(t, 1, func(t *testing.T, b *bubble) {
+			b.errs["m-00"] = slices.Repeat([]error{refusal}, 1000)
+			for n := range int64(9) {
+				_ = b.run(n)
+				want := min(most, 5*time.Second<<n)
+				if got := time.Until(paused(t, b.outbox).Until); got > want || got < want-time.Millisecond {
+					t.Errorf("%v: pause %d is for %v, want %v", refusal, n+1, got, want)
+				}
+				time.Sleep(time.Hour)
+			}
+		})
+	}
+}
+
 // In a pause that is in doubt each run tries one message that was never refused, the latest,
-// once. While they fail the pause stands and is not longer, and then it is over.
+// once, and skips those that it cannot read. While they fail the pause stands and is not longer, and then
+// it is over.
 func TestTryInAPause(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, b *bubble) {
 		no := slices.Repeat([]error{&sms.GatewayError{Status: 503}}, 1000)
@@ -216,6 +237,10 @@ func TestTryInAPause(t *testing.T) {
 		}
 		b.accept(sms.Message{ID: "over", To: "+12025550101", Text: "x", Until: time.Now().Add(time.Millisecond)})
 		time.Sleep(time.Millisecond)
+		for _, id := range []string{"broken-0", "broken-1"} {
+			b.accept(sms.Message{ID: id, To: "+12025550101", Text: "x"})
+			b.client.HDel(t.Context(), keys+"status", id)
+		}
 		b.takes = 1500 * time.Millisecond
 		for n := range int64(3) {
 			if err := b.run(2 + n); err == nil {

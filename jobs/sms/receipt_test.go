@@ -1,11 +1,13 @@
 package sms_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -19,6 +21,8 @@ func TestReceive(t *testing.T) {
 	type step = func(o *sms.Outbox, p sms.Piece)
 	sent := func(o *sms.Outbox, p sms.Piece) { mark(t, o, holder(1), p.Sent(0)) }
 	doubt := func(o *sms.Outbox, p sms.Piece) { mark(t, o, holder(1), p.Retry(0, 1, "the gateway answered 502")) }
+	sentAgain := func(o *sms.Outbox, p sms.Piece) { mark(t, o, holder(1), p.Sent(1)) }
+	doubtTwice := func(o *sms.Outbox, p sms.Piece) { mark(t, o, holder(1), p.Retry(0, 2, "the gateway answered 502")) }
 	gone := func(o *sms.Outbox, p sms.Piece) { mark(t, o, holder(1), p.Failed(1, "given up")) }
 	never := func(o *sms.Outbox, p sms.Piece) { mark(t, o, holder(1), p.Failed(0, "no")) }
 	receipt := func(r sms.Receipt) step {
@@ -45,6 +49,11 @@ func TestReceive(t *testing.T) {
 		{"undelivered before the mark", []step{receipt(no), sent}, sms.Sent, "undelivered", sms.Counts{Sent: 1, Once: 1, Undelivered: 1}},
 		{"before a mark in doubt", []step{receipt(yes), doubt}, sms.Sent, "delivered", sms.Counts{Sent: 1, Once: 1, Delivered: 1}},
 		{"after doubt", []step{doubt, receipt(yes)}, sms.Sent, "delivered", sms.Counts{Sent: 1, Once: 1, Delivered: 1}},
+		{"undelivered before a mark in doubt", []step{receipt(no), doubt}, sms.Queued, "the gateway answered 502", sms.Counts{Queued: 1, Due: 1}},
+		{"undelivered before it was given up", []step{receipt(no), gone}, sms.Failed, "given up", sms.Counts{Failed: 1}},
+		{"before the mark of two requests", []step{receipt(yes), sentAgain}, sms.Sent, "delivered", sms.Counts{Sent: 1, Repeated: 1, Delivered: 1}},
+		{"before a mark in doubt about two", []step{receipt(yes), doubtTwice}, sms.Sent, "delivered", sms.Counts{Sent: 1, Repeated: 1, Delivered: 1}},
+		{"after doubt about two", []step{doubtTwice, receipt(yes)}, sms.Sent, "delivered", sms.Counts{Sent: 1, Repeated: 1, Delivered: 1}},
 		{"undelivered after doubt", []step{doubt, receipt(no)}, sms.Queued, "the gateway answered 502", sms.Counts{Queued: 1, Due: 1}},
 		{"after it was given up", []step{gone, receipt(yes)}, sms.Sent, "delivered", sms.Counts{Sent: 1, Once: 1, Delivered: 1}},
 		{"for one that never was sent", []step{never, receipt(yes)}, sms.Failed, "no", sms.Counts{Failed: 1}},
@@ -144,23 +153,38 @@ func TestReceipts(t *testing.T) {
 	}
 	wantCounts(t, o, sms.Counts{Sent: 1, Once: 1, Delivered: 1})
 	token = ""
-	r := httptest.NewRequest(http.MethodPost, "/sms/receipts", strings.NewReader(`{"id":"m-00","status":"delivered"}`))
-	r.Header.Set("Authorization", "Bearer ")
-	w := httptest.NewRecorder()
-	if h.ServeHTTP(w, r); w.Code != 401 {
+	if w := post(h, ""); w.Code != 401 {
 		t.Errorf("with an empty token: %d, want 401", w.Code)
 	}
+}
+
+// The store does not reply: after five seconds the receipt is doubt, before the gateway gives up.
+func TestReceiptOfASilentStore(t *testing.T) {
+	inBubble(t, 1, func(t *testing.T, b *bubble) {
+		b.client.AddHook(&hook{before: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }})
+		h := sms.NewReceipts(b.outbox, func() sms.Secret { return "t" }, nil)
+		began := time.Now()
+		if w := post(h, "t"); w.Code != 503 || time.Since(began) != 5*time.Second {
+			t.Errorf("%d after %v, want 503 after 5s", w.Code, time.Since(began))
+		}
+	})
+}
+
+// post sends a receipt for m-00.
+func post(h http.Handler, token string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/sms/receipts", strings.NewReader(`{"id":"m-00","status":"delivered"}`))
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
 }
 
 // While the store is away a receipt is doubt, and the gateway is to send it again.
 func TestReceiptInDoubt(t *testing.T) {
 	o := outbox(t, connect(t, &redis.Options{Addr: "127.0.0.1:1"}))
 	h := sms.NewReceipts(o, func() sms.Secret { return "t" }, nil)
-	r := httptest.NewRequest(http.MethodPost, "/sms/receipts", strings.NewReader(`{"id":"m-00","status":"delivered"}`))
-	r.Header.Set("Authorization", "Bearer t")
-	r.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	if h.ServeHTTP(w, r); w.Code != 503 || w.Header().Get("Retry-After") == "" {
+	if w := post(h, "t"); w.Code != 503 || w.Header().Get("Retry-After") == "" {
 		t.Errorf("%d %v, want 503 and Retry-After", w.Code, w.Header())
 	}
 }

@@ -68,3 +68,19 @@ func TestRetryOfEachState(t *testing.T) {
 		})
 	}
 }
+
+// A message is taken again after Retry: the mark of the time before does not touch it.
+func TestMarkBeforeARetry(t *testing.T) {
+	o := outbox(t, newMini(t))
+	fill(t, o, 1)
+	before := take(t, o, holder(1), 1)[0]
+	mark(t, o, holder(1), before.Failed(0, "no"))
+	if err := o.Retry(t.Context(), "m-00"); err != nil {
+		t.Fatal(err)
+	}
+	take(t, o, holder(1), 1)
+	if err := o.Mark(t.Context(), holder(1), before.Failed(0, "no")); !errors.Is(err, sms.ErrFenced) {
+		t.Errorf("Mark = %v, want ErrFenced", err)
+	}
+	wantCounts(t, o, sms.Counts{Taken: 1})
+}

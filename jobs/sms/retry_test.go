@@ -111,6 +111,38 @@ func TestAttemptsRunOut(t *testing.T) {
 	})
 }
 
+// A message waits longer after each refusal, though none counts as an attempt: one that certainly was not
+// accepted while others get through, and one that alone may have been, beyond the longest pause.
+func TestWaitsGrow(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		refusal error
+		others  bool
+		want    []time.Duration
+	}{
+		{"503 with others", &sms.GatewayError{Status: 503}, true, []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second}},
+		{"500 alone", &sms.GatewayError{Status: 500, Unsure: true}, false, []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second,
+			40 * time.Second, 80 * time.Second, 160 * time.Second, 320 * time.Second, 640 * time.Second, 15 * time.Minute}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inBubble(t, 1, func(t *testing.T, b *bubble) {
+				b.errs["m-00"] = slices.Repeat([]error{c.refusal}, 1000)
+				for n, want := range c.want {
+					if c.others {
+						b.accept(sms.Message{ID: fmt.Sprintf("good-%d", n), To: "+12025550101", Text: "x"})
+					}
+					_ = b.run(int64(n))
+					r := get(t, b.outbox, "m-00")
+					if got := r.Due.Sub(r.Changed); got != want || r.Attempts != 0 {
+						t.Errorf("after run %d it is due in %v with %d attempts, want %v and 0", n+1, got, r.Attempts, want)
+					}
+					time.Sleep(time.Hour)
+				}
+			})
+		})
+	}
+}
+
 func TestDelayGrowsToABound(t *testing.T) {
 	for n, want := range map[int]time.Duration{0: 5 * time.Second, 1: 5 * time.Second, 2: 10 * time.Second,
 		8: 640 * time.Second, 9: 15 * time.Minute, 1 << 40: 15 * time.Minute} {

@@ -122,7 +122,10 @@ func TestMarkOfAnother(t *testing.T) {
 // said, and not a millisecond longer; given back it has its old place.
 func TestExactInstants(t *testing.T) {
 	server := miniredis.RunT(t)
-	o := outbox(t, connect(t, &redis.Options{Addr: server.Addr()}))
+	o, err := sms.NewOutbox(connect(t, &redis.Options{Addr: server.Addr()}), sms.Options{Retention: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
 	due := time.Date(2027, 1, 1, 18, 0, 0, 0, time.UTC)
 	server.SetTime(due.Add(-time.Hour))
 	accept(t, o, sms.Message{ID: "first", To: "+12025550101", Text: "x", At: due}, true)
@@ -149,7 +152,7 @@ func TestExactInstants(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
 		want  int
-	}{{sms.DefaultRetention, 0}, {sms.DefaultRetention + time.Millisecond, 1}} {
+	}{{time.Minute, 0}, {time.Minute + time.Millisecond, 1}} {
 		server.SetTime(due.Add(time.Minute + c.after))
 		if n, err := o.Trim(t.Context()); n != c.want || err != nil {
 			t.Errorf("%v after it was sent Trim = %d, %v, want %d", c.after, n, err, c.want)

@@ -21,7 +21,9 @@ local function move(id, outcome, delay, unsure, reason, takes, attempts, sends, 
   if redis.call('ZSCORE', KEYS[10], id) then
     if outcome == 'sent' then sends = sends + 1 end
     outcome, state, reason, sends = '', 'sent', 'delivered', math.max(1, sends)
-  elseif outcome == 'sent' and redis.call('ZSCORE', KEYS[11], id) then
+  elseif outcome ~= 'sent' then
+    redis.call('ZREM', KEYS[11], id) -- it waits, or has ended, anyway
+  elseif redis.call('ZSCORE', KEYS[11], id) then
     reason = 'undelivered'
   end
   if outcome == '' then -- as it stands
