@@ -285,12 +285,12 @@ func TestLockStoppedTwice(t *testing.T) {
 // stubborn is a script that does not end with SIGTERM.
 const stubborn = `trap "echo gets it" TERM; echo runs; while :; do sleep 0.01; done`
 
-// Two signals at once are one request to stop, as timeout sends them: the command has its grace.
+// Signals at once are one request to stop, such as the two of timeout: the command has its grace.
 func TestLockStoppedOnce(t *testing.T) {
 	m, url := newRedis(t)
 	c := start(t, under(url, []string{"--grace", "1h"}, `trap "sleep 0.3; echo cleaned; exit 7" TERM; echo runs; while :; do sleep 0.01; done`)...)
 	eventually(t, "runs", func() bool { return strings.Contains(c.stdout.String(), "runs") })
-	for range 2 {
+	for range 3 {
 		c.signal(syscall.SIGTERM)
 		time.Sleep(5 * time.Millisecond)
 	}

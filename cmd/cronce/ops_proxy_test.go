@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/pem"
 	"html"
@@ -12,9 +13,13 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cronce/cronce/cmd/internal/exit"
 )
@@ -132,16 +137,7 @@ func TestOpsReplacesItsCertificate(t *testing.T) {
 	c := start(t, "ops", "--redis", "redis://127.0.0.1:1", "--config", file(t, "c.yaml", "log: {format: json}\nops: {address: \"127.0.0.1:0\", tls: {cert: "+cert+", key: "+key+
 		"}, tokens_file: "+file(t, "tokens", cronce(t, "ops", "token", "new", "me").stderr)+"}\n"))
 	eventually(t, "it is served", func() bool { return len(c.logs("ops served")) == 1 })
-	served := func() string {
-		t.Helper()
-		d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // the certificate is compared instead
-		conn, err := d.DialContext(t.Context(), "tcp", c.logs("ops served")[0].Text("address"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Raw}))
-	}
+	served := func() string { return certificateOf(t, c) }
 	old := read(t, cert)
 	for _, x := range []struct{ file, text, want string }{{cert, newCert, old}, {cert, "", old}, {cert, newCert, old}, {key, newKey, newCert}} {
 		write(t, x.file, x.text)
@@ -150,4 +146,38 @@ func TestOpsReplacesItsCertificate(t *testing.T) {
 		}
 	}
 	eventually(t, "that is logged", func() bool { return len(c.logs("secret not read again")) == 1 })
+}
+
+// A key that comes through a pipe is read once: to read it again would take forever.
+func TestOpsWithAKeyFromAPipe(t *testing.T) {
+	t.Parallel()
+	cert, key, _ := certificate(t)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := []byte(read(t, key))
+	go func() { _ = os.WriteFile(pipe, text, 0) }()
+	c := start(t, "ops", "--redis", "redis://127.0.0.1:1", "--config", file(t, "c.yaml", "log: {format: json}\nops: {address: \"127.0.0.1:0\", tls: {cert: "+cert+", key: "+pipe+
+		"}, tokens_file: "+file(t, "tokens", cronce(t, "ops", "token", "new", "me").stderr)+"}\n"))
+	eventually(t, "it is served", func() bool { return len(c.logs("ops served")) == 1 })
+	for range 2 {
+		if certificateOf(t, c) != read(t, cert) {
+			t.Error("another certificate is served")
+		}
+	}
+}
+
+// certificateOf returns the certificate that a plane serves.
+func certificateOf(t *testing.T, c *child) string {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // the certificate is compared instead
+	conn, err := d.DialContext(ctx, "tcp", c.logs("ops served")[0].Text("address"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Raw}))
 }

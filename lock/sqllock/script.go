@@ -65,8 +65,8 @@ func scriptMySQL(b *strings.Builder, steps []migration) {
 -- Tables of this version or a newer one stay as they are. If the script is cut off within a step, it does not
 -- complete that step when it runs again, but ends with an error: cronce migrate completes it.
 
-DO get_lock(concat('cronce tables ', database()), 60);
-`, version)
+DO get_lock(%s, 60);
+`, version, tablesLock)
 	run("(SELECT count(*) FROM information_schema.tables WHERE table_schema = database() AND table_name = 'cronce_version') = 0",
 		"SET @cronce_version = 0", "SET @cronce_version = (SELECT coalesce(max(version), 0) FROM cronce_version)")
 	for _, step := range steps {
@@ -75,7 +75,7 @@ DO get_lock(concat('cronce tables ', database()), 60);
 			run(fmt.Sprintf("@cronce_version < %d", step.number), s, "DO 0")
 		}
 	}
-	b.WriteString("DEALLOCATE PREPARE cronce_do;\nDO release_lock(concat('cronce tables ', database()));\n")
+	b.WriteString("DEALLOCATE PREPARE cronce_do;\nDO release_lock(" + tablesLock + ");\n")
 }
 
 // scriptSQLite writes one transaction, at whose begin the client ends if the database has the tables.

@@ -95,6 +95,11 @@ func scriptAgain(t *testing.T, on database) {
 	if must(t, db.QueryRow("SELECT version FROM cronce_version").Scan(&version)); version != 9 {
 		t.Errorf("the version is %d", version)
 	}
+	if on.dialect == sqllock.SQLite { // also in a file whose tables have no version
+		_, err = db.Exec("DROP TABLE cronce_version")
+		must(t, err)
+		again()
+	}
 }
 
 // A script is for a database that is known.
@@ -102,4 +107,27 @@ func TestScriptRefuses(t *testing.T) {
 	if text, err := sqllock.Script(0); err == nil || text != "" {
 		t.Errorf("it returns %q", text)
 	}
+}
+
+// MySQL refuses the name of a lock that has more than 64 characters, which the name of a database may have. MariaDB does not.
+func TestLongNameOfADatabase(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		if on.dialect != sqllock.MySQL {
+			t.Skip("only MySQL and MariaDB lock the tables by a name")
+		}
+		c, err := mysql.ParseDSN(on.dsn)
+		must(t, err)
+		c.DBName = strings.Repeat("n", 64)
+		_, err = on.connect(t).Exec("CREATE DATABASE " + c.DBName)
+		must(t, err)
+		on.dsn = c.FormatDSN()
+		text, err := sqllock.Script(on.dialect)
+		must(t, err)
+		_, text, _ = strings.Cut(text, "DO get_lock(")
+		lock, _, _ := strings.Cut(text, ", 60);")
+		var length int
+		if must(t, on.connect(t).QueryRow("SELECT char_length("+lock+")").Scan(&length)); length != 64 {
+			t.Errorf("the name of the lock has %d characters", length)
+		}
+	})
 }

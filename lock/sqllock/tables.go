@@ -80,11 +80,15 @@ func (d *Driver) migrate(ctx context.Context, conn *sql.Conn, steps []migration)
 	return err
 }
 
+// tablesLock is the name of a lock of MySQL's server. MySQL takes no name of more than 64 characters, and the name of a
+// database may have as many.
+const tablesLock = "left(concat('cronce tables ', database()), 64)"
+
 // migrateMySQL holds a lock of the server, which lasts until the connection is closed.
 func (d *Driver) migrateMySQL(ctx context.Context, conn *sql.Conn, steps []migration) error {
 	defer discard(conn)
 	var got sql.NullInt64
-	if err := conn.QueryRowContext(ctx, "SELECT get_lock(concat('cronce tables ', database()), 60)").Scan(&got); err != nil {
+	if err := conn.QueryRowContext(ctx, "SELECT get_lock("+tablesLock+", 60)").Scan(&got); err != nil {
 		return err
 	}
 	if got.Int64 != 1 {

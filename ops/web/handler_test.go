@@ -160,6 +160,9 @@ func TestHostsSitesAndHeaders(t *testing.T) {
 			wants(t, pl.do("GET", probe, "", "Host", host), http.StatusOK)
 		}
 	}
+	for _, target := range []string{"/jobs/healthz", "/api/v1/jobs/readyz"} { // a job may have the name of a probe
+		wants(t, pl.do("GET", target, token, "Host", "evil.example"), http.StatusMisdirectedRequest)
+	}
 	if w := pl.do("POST", "/logout", "", "Sec-Fetch-Site", "cross-site"); w.Code != http.StatusForbidden {
 		t.Errorf("a form of another site: %d", w.Code)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/internal/database"
-	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/sqllock"
 	"github.com/cronce/cronce/lock/zklock"
@@ -181,11 +180,7 @@ func (s *Store) Migrate(ctx context.Context) error {
 	if !ok {
 		return exit.Usagef("%s has no tables: only a database needs migrate", s.Config.StoreName())
 	}
-	err := d.CreateTables(ctx)
-	switch {
-	case errors.Is(err, lock.ErrUnfit):
-		return exit.With(exit.Refused, fmt.Errorf("%s: %w", s.Config.StoreName(), err))
-	case err != nil:
+	if err := d.CreateTables(ctx); err != nil {
 		return s.Failed(err)
 	}
 	return nil

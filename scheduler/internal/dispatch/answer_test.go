@@ -3,6 +3,7 @@ package dispatch
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -48,5 +49,15 @@ func TestAnswerThatReadsTheClock(t *testing.T) {
 		if raised := len(d.cfg.Beat); raised != want {
 			t.Errorf("after %+v %d beats are due, want %d", fx, raised, want)
 		}
+	}
+}
+
+// Each partition of which the claims must know the runs is read.
+func TestAnswerThatReadsPartitions(t *testing.T) {
+	var read []uint16
+	d := New(Config{Learn: func(p uint16) { read = append(read, p) }})
+	d.apply(claims.Effects{Learn: []uint16{2, 0}})
+	if !slices.Equal(read, []uint16{2, 0}) {
+		t.Errorf("the partitions %v are read, want 2 and 0", read)
 	}
 }

@@ -47,23 +47,33 @@ func TestReadingBehindRefusedJobs(t *testing.T) {
 	})
 }
 
-// A node that must know the runs of one partition reads the jobs of that partition alone.
+// A node that must know the runs of one partition reads the jobs of that partition alone, and in a drain none.
 func TestReadingOfOnePartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &halfSilent{}
-		r := newReader(s, newMany(t, 2*batchMax, 2), 2)
+		s, draining := &halfSilent{}, new(atomic.Bool)
+		d := newMany(t, 2*batchMax, 2)
+		d.draining = draining
+		r := newReader(s, d, 2)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			r.Run(ctx)
 		}()
-		r.cfg.Requests.Read(0)
-		r.cfg.Requests.Read(0)
-		synctest.Wait()
-		if s.answered != batchMax || s.asked.Load() != batchMax {
-			t.Errorf("%d jobs were asked for, and %d read, want %d", s.asked.Load(), s.answered, batchMax)
+		read := func(partition uint16, asked, answered int) {
+			t.Helper()
+			r.cfg.Requests.Read(partition)
+			r.cfg.Requests.Read(partition)
+			synctest.Wait()
+			if s.answered != answered || s.asked.Load() != int32(asked) {
+				t.Errorf("%d jobs were asked for, and %d read, want %d and %d", s.asked.Load(), s.answered, asked, answered)
+			}
 		}
+		read(0, batchMax, batchMax)
+		read(1, 2*batchMax, batchMax) // its partition does not answer
+		time.Sleep(time.Second)
+		draining.Store(true)
+		read(0, 2*batchMax, batchMax)
 		cancel()
 		<-ended
 	})
@@ -128,14 +138,15 @@ func (s *halfSilent) Open(ctx context.Context, all []series.OpenRequest) []serie
 // many has jobs, whose mark is their partition.
 type many struct {
 	Dispatcher
-	jobs []*job.Job
+	jobs     []*job.Job
+	draining *atomic.Bool // nil: it is not
 }
 
 func (d many) Job(no int) claims.Known {
 	return claims.Known{Job: d.jobs[no], Open: true, Mark: int64(d.jobs[no].Partition)}
 }
 func (d many) Jobs() int                          { return len(d.jobs) }
-func (d many) Draining() bool                     { return false }
+func (d many) Draining() bool                     { return d.draining != nil && d.draining.Load() }
 func (d many) Opened([]job.Opened, time.Duration) {}
 
 type deaf struct{ Health }
