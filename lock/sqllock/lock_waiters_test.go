@@ -1,8 +1,11 @@
 package sqllock
 
 import (
+	"context"
+	"database/sql"
 	"strconv"
 	"testing"
+	"testing/synctest"
 
 	"github.com/cronce/cronce/lock/driver"
 )
@@ -27,5 +30,36 @@ func TestAbandonedOwners(t *testing.T) {
 		if got := w.give(row.owner, driver.Grant{Fence: 1}); got != row.want {
 			t.Errorf("owner %s: abandoned is %v, want %v", row.owner, got, row.want)
 		}
+	}
+}
+
+// An owner whose place cannot be deleted is remembered, so that a grant that it is passed later is freed.
+func TestOwnerThatCannotLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &Driver{db: sql.OpenDB(breaking{}), grammar: grammars[SQLite]}
+		defer d.db.Close()
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		w := waiter{driver: d, a: &driver.Acquisition{Key: "key", Owner: "n/1"}}
+		w.giveUp(ctx)
+		if !d.waiters.give("n/1", driver.Grant{Fence: 1}) {
+			t.Error("it is forgotten")
+		}
+	})
+}
+
+// A statement of a waiter that fails does not count as an answer of the database: the time in which others may have been
+// silent begins anew.
+func TestFailureIsNoAnswer(t *testing.T) {
+	d := &Driver{db: sql.OpenDB(breaking{}), grammar: grammars[SQLite]}
+	defer d.db.Close()
+	d.waiters.join("key", "n/1")
+	d.waiters.observe("key", 100*micros(silence), 0)
+	w := waiter{driver: d, a: &driver.Acquisition{Key: "key", Owner: "n/1"}}
+	if err := w.send(t.Context(), "DELETE"); err == nil {
+		t.Fatal("the statement did not fail")
+	}
+	if asked := d.waiters.observe("key", 101*micros(silence), 0); asked != 0 {
+		t.Errorf("silent since %d µs, want 0", asked)
 	}
 }
