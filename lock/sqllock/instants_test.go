@@ -58,6 +58,34 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
+// Leases that are renewed together live on, each of them.
+func TestRenewedTogether(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, _ := standing(t, on)
+		const begin = int64(1_795_207_852_937_000)
+		set(begin)
+		var refs []driver.LeaseRef
+		for i := range 6 {
+			a := driver.Acquisition{Key: fmt.Sprint("key ", i), Owner: "n/1", TTL: minute, Limit: 1 + i/4}
+			g, err := d.Acquire(t.Context(), a)
+			must(t, err)
+			refs = append(refs, driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: time.Duration(1+i%2) * minute, Limit: a.Limit})
+		}
+		set(begin + minute.Microseconds() - 1)
+		for i, r := range d.RenewAll(t.Context(), refs) {
+			if r.Err != nil || r.Fence != refs[i].Fence || r.Left != refs[i].TTL {
+				t.Errorf("%s: the renewal is answered with %+v", refs[i].Key, r)
+			}
+		}
+		for _, h := range refs {
+			all, err := d.Holders(t.Context(), h.Key)
+			if err != nil || len(all) != 1 || all[0].Left != h.TTL {
+				t.Errorf("%s: the holders are %+v, %v, want one for %v", h.Key, all, err, h.TTL)
+			}
+		}
+	})
+}
+
 // maintained lets a request begin the maintenance, and waits until it is done.
 func maintained(t *testing.T, d *sqllock.Driver) {
 	t.Helper()
@@ -119,6 +147,11 @@ func TestSweepBooks(t *testing.T) {
 		for name, until := range map[string]int64{"counts": now + 1, "just-over": now, "over": now - 1} {
 			run(fmt.Sprintf("INSERT INTO cronce_taken (ns, name, until_us, book) VALUES ('cronce', '%s', %d, '')", name, until))
 		}
+		many := make([]string, 501) // one more than a transaction removes
+		for i := range many {
+			many[i] = fmt.Sprintf("('cronce', 'over-%d', 1, '')", i)
+		}
+		run("INSERT INTO cronce_taken (ns, name, until_us, book) VALUES " + strings.Join(many, ", "))
 		maintained(t, d)
 		got := strings.Fields(texts(t, on.connect(t), "SELECT name FROM cronce_taken ORDER BY name"))
 		if want := "[counts just-over]"; fmt.Sprint(got) != want {
@@ -170,7 +203,7 @@ func TestLaterForcedIsRemembered(t *testing.T) {
 	})
 }
 
-// A chore of the maintenance that fails does not keep those after it from being done.
+// A chore of the maintenance that fails does not keep those after it from being done. It is soon done again.
 func TestChoreThatFails(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d, set, run := standing(t, on)
@@ -179,6 +212,9 @@ func TestChoreThatFails(t *testing.T) {
 		run(fmt.Sprintf("INSERT INTO cronce_nodes (ns, node, until_us) VALUES ('cronce', 'gone', %d)", now-series.GoneFor.Microseconds()-1))
 		run("DROP TABLE cronce_taken") // the records of leases that were taken cannot be swept
 		maintained(t, d)
+		if in := d.MaintenanceIn(); in > 5*time.Second {
+			t.Errorf("the next maintenance is due in %v", in)
+		}
 		if got := texts(t, on.connect(t), "SELECT node FROM cronce_nodes"); got != "" {
 			t.Errorf("kept are the nodes %q, want none", got)
 		}
@@ -210,6 +246,32 @@ func TestKeptOnceMore(t *testing.T) {
 		must(t, err)
 		if got := texts(t, on.connect(t), "SELECT owner FROM cronce_places"); got != "n/2\n" {
 			t.Errorf("the places are of %q, want n/2", got)
+		}
+	})
+}
+
+// An owner did not take a key that was kept for it beside another holder. If that holder then renews several leases at
+// once, the owner has its place again.
+func TestRenewalBesideUnanswered(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, _ := standing(t, on)
+		const now = int64(1_795_207_852_937_000)
+		set(now)
+		a := func(owner string) driver.Acquisition {
+			return driver.Acquisition{Key: "key", Owner: owner, TTL: minute, Limit: 2}
+		}
+		var refs []driver.LeaseRef
+		for _, owner := range []string{"n/1", "n/2"} {
+			g, err := d.Acquire(t.Context(), a(owner))
+			must(t, err)
+			refs = append(refs, driver.LeaseRef{Key: "key", Owner: owner, Fence: g.Fence, TTL: minute, Limit: 2})
+		}
+		_ = d.Desert(t.Context(), a("n/3")) // it waits
+		must(t, d.Release(t.Context(), refs[1]))
+		set(now + sqllock.Reserved.Microseconds() + 1)
+		must(t, d.RenewAll(t.Context(), refs[:1])[0].Err)
+		if got := texts(t, on.connect(t), "SELECT owner FROM cronce_places"); got != "n/3\n" {
+			t.Errorf("the places are of %q, want n/3", got)
 		}
 	})
 }

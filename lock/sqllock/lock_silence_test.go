@@ -103,6 +103,26 @@ func TestSilenceOfTries(t *testing.T) {
 	})
 }
 
+// A last request for a sign of life that reaches the database more than half a second after the probe changes nothing: the
+// database may have stood still. An owner that was silent for a µs too short gets none.
+func TestLateReminder(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		const now, silence, late = int64(1_795_207_852_937_000), int64(3_000_000), int64(500_000)
+		for owner, asked := range map[string]int64{"silent": now - silence, "slow": now - silence + 1} {
+			run(fmt.Sprintf("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', 'key', '%s', 'elsewhere', 1, 1, 0, %d)", owner, asked))
+		}
+		for _, row := range []struct{ arrives, silent int64 }{{now + late + 1, now - silence}, {now + late, 2_000_000 - now}} {
+			set(row.arrives)
+			must(t, d.Remind(t.Context(), "key", now, now-silence))
+			got := strings.Fields(texts(t, on.connect(t), "SELECT asked_us FROM cronce_places ORDER BY owner"))
+			if want := fmt.Sprint([]int64{row.silent, now - silence + 1}); fmt.Sprint(got) != want {
+				t.Errorf("%d µs after the probe: the owners are asked at %v, want %s", row.arrives-now, got, want)
+			}
+		}
+	})
+}
+
 // A sign of life counts for all owners of its process that wait for the key, and for no other
 // place. It names the process of those owners, and the TTL and the last fence of its own owner.
 func TestSignOfLife(t *testing.T) {
