@@ -2,6 +2,7 @@ package sqllock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -160,5 +161,104 @@ func TestGrantToAnAbandonedOwner(t *testing.T) {
 		if len(all) != 0 {
 			t.Errorf("the holders are %+v, want none", all)
 		}
+	})
+}
+
+// A place of an owner that holds the key, as a lost reply may leave it, goes without a second entry among the holders.
+func TestPlaceOfAHolder(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		set(1_795_207_852_937_000)
+		s := &stage{T: t, d: d, key: "key"}
+		s.share("n/1")
+		s.share("n/2")
+		run("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', 'key', 'n/1', 'elsewhere', 2, 60000000, 0, 0)")
+		s.release()
+		s.holders("n/1")
+		if at, err := d.Inspect(t.Context(), "key"); err != nil || at.Waiting != 0 {
+			t.Errorf("the key stands at %+v, %v", at, err)
+		}
+	})
+}
+
+// A process that may pass a key on inside does not do so while it is not known that the place is of its own owner.
+func TestInsideOfUnknownProcess(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		s := &stage{T: t, d: newDriver(t, db, on.dialect, sqllock.Options{Inside: 2}), key: "key"}
+		s.acquire("n/1")
+		leave, _ := s.d.Arrive("key", "n/2")
+		defer leave()
+		for _, place := range []string{"'first/1', 'elsewhere'", "'n/2', ''"} {
+			_, err := db.Exec("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', 'key', " + place + ", 1, 60000000, 0, 0)")
+			must(t, err)
+		}
+		s.release()
+		s.holders("first/1")
+	})
+}
+
+// A key that a release grants to the next owner counts as used on that day.
+func TestKeyPassedOnIsUsed(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		const now = int64(1_795_207_852_937_000)
+		set(now)
+		s := &stage{T: t, d: d, key: "key"}
+		s.acquire("n/1")
+		served := make(chan error, 1)
+		go func() {
+			_, err := d.Wait(t.Context(), s.acquisition("n/2"))
+			served <- err
+		}()
+		eventually(t, "it waits", func() bool {
+			at, err := d.Inspect(t.Context(), "key")
+			return err == nil && at.Waiting == 1
+		})
+		run("UPDATE cronce_leases SET used_day = 1")
+		s.release()
+		must(t, <-served)
+		if got, want := strings.TrimSpace(texts(t, on.connect(t), "SELECT used_day FROM cronce_leases")), fmt.Sprint(now/86_400_000_000); got != want {
+			t.Errorf("the day of its last use is %s, want %s", got, want)
+		}
+	})
+}
+
+// A forced unlock keeps the key for the next owner in the queue, as a release does.
+func TestForcePassesTheKey(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		s := &stage{T: t, d: newDriver(t, on.connect(t), on.dialect, sqllock.Options{}), key: "key"}
+		s.acquire("n/1")
+		_ = s.d.Desert(t.Context(), s.acquisition("n/2"))
+		_, err := s.d.Force(t.Context(), driver.ForceRequest{Key: "key", ID: "1", By: "operator", Reason: "stuck"})
+		must(t, err)
+		s.holders("n/2")
+	})
+}
+
+// An owner that wants the key alone gives up. Its place kept another from sharing the key, which is now kept for that one.
+func TestLeavingServesSharers(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		s := &stage{T: t, d: newDriver(t, on.connect(t), on.dialect, sqllock.Options{}), key: "key"}
+		s.share("n/1")
+		db, sent := on.lossyOn(t)
+		ctx, stop := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			_, err := newDriver(t, db, on.dialect, sqllock.Options{}).Wait(ctx, s.acquisition("n/2"))
+			left <- err
+		}()
+		eventually(t, "it waits", func() bool {
+			at, err := s.d.Inspect(t.Context(), "key")
+			return err == nil && at.Waiting == 1
+		})
+		before := sent.Calls.Load()
+		eventually(t, "it has looked", func() bool { return sent.Calls.Load() <= before-2 })
+		_ = s.d.Desert(t.Context(), s.sharing("n/3"))
+		stop()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("its wait ends with %v", err)
+		}
+		s.holders("n/1", "n/3")
 	})
 }
