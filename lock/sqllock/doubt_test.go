@@ -50,7 +50,7 @@ func (c code) Code() int     { return int(c) }
 func (c code) Error() string { return fmt.Sprint("code ", int(c)) }
 
 // The records of forced unlocks cannot be read. A lease that is not alive is lost all the same when it is
-// renewed; a release of it is doubt, since its owner must learn whether the lease was taken.
+// renewed; a release of it is doubt, since its owner must learn whether the lease was taken, unless it never knew its fence.
 func TestUnreadableRecords(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -65,6 +65,10 @@ func TestUnreadableRecords(t *testing.T) {
 		}
 		if err := d.Release(t.Context(), other); err == nil || errors.Is(err, driver.ErrLost) {
 			t.Errorf("the release says %v, want doubt", err)
+		}
+		other.Fence = 0
+		if err := d.Release(t.Context(), other); !errors.Is(err, driver.ErrLost) {
+			t.Errorf("the release without a fence says %v, want lock.ErrLost", err)
 		}
 	})
 }

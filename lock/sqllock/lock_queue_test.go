@@ -198,14 +198,24 @@ func TestInsideOfUnknownProcess(t *testing.T) {
 	})
 }
 
-// A key that a release grants to the next owner counts as used on that day.
-func TestKeyPassedOnIsUsed(t *testing.T) {
+// A key that is granted, also by a release to the next owner, counts as used on that day.
+func TestGrantedKeyIsUsed(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d, set, run := standing(t, on)
 		const now = int64(1_795_207_852_937_000)
 		set(now)
 		s := &stage{T: t, d: d, key: "key"}
+		used := func() {
+			t.Helper()
+			if got, want := strings.TrimSpace(texts(t, on.connect(t), "SELECT used_day FROM cronce_leases")), fmt.Sprint(now/86_400_000_000); got != want {
+				t.Errorf("the day of its last use is %s, want %s", got, want)
+			}
+		}
 		s.acquire("n/1")
+		s.release()
+		run("UPDATE cronce_leases SET used_day = 1")
+		s.acquire("n/1")
+		used()
 		served := make(chan error, 1)
 		go func() {
 			_, err := d.Wait(t.Context(), s.acquisition("n/2"))
@@ -218,9 +228,7 @@ func TestKeyPassedOnIsUsed(t *testing.T) {
 		run("UPDATE cronce_leases SET used_day = 1")
 		s.release()
 		must(t, <-served)
-		if got, want := strings.TrimSpace(texts(t, on.connect(t), "SELECT used_day FROM cronce_leases")), fmt.Sprint(now/86_400_000_000); got != want {
-			t.Errorf("the day of its last use is %s, want %s", got, want)
-		}
+		used()
 	})
 }
 

@@ -63,3 +63,17 @@ func TestFailureIsNoAnswer(t *testing.T) {
 		t.Errorf("silent since %d µs, want 0", asked)
 	}
 }
+
+// A request of a waiter whose context has ended leaves room for the next.
+func TestRoomForRequests(t *testing.T) {
+	d := &Driver{db: sql.OpenDB(breaking{}), grammar: grammars[SQLite], probes: make(chan struct{}, maxProbes)}
+	defer d.db.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	for range 10 * maxProbes {
+		w := waiter{driver: d, a: &driver.Acquisition{Key: "key", Owner: "n/1"}}
+		if _, _, err := w.askInTurn(ctx); err == nil || len(d.probes) != 0 {
+			t.Fatalf("%d requests run; the error is %v", len(d.probes), err)
+		}
+	}
+}
