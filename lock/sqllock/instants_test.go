@@ -58,6 +58,26 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
+// A key that is shared is free for an owner that wants it alone once the last of its holders has lost it, in whichever order
+// they came.
+func TestDeadlineOfTheLastHolder(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, _ := standing(t, on)
+		const begin = int64(1_795_207_852_937_000)
+		set(begin)
+		for i, ttl := range []time.Duration{2 * minute, minute} {
+			_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: fmt.Sprint("n/", i), TTL: ttl, Limit: 2})
+			must(t, err)
+		}
+		for _, late := range []int64{-1, 0} {
+			set(begin + 2*minute.Microseconds() + late)
+			if _, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/3", TTL: minute}); isHeld(err) != (late < 0) || err != nil && !isHeld(err) {
+				t.Errorf("%d µs after the last deadline the answer is %v", late, err)
+			}
+		}
+	})
+}
+
 // Leases that are renewed together live on, each of them.
 func TestRenewedTogether(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
@@ -95,7 +115,7 @@ func maintained(t *testing.T, d *sqllock.Driver) {
 }
 
 // The row of a key is removed when its last grant was neither today nor yesterday, and its lease
-// has been over for more than an hour: until then its fence is known.
+// has been over for more than an hour: until then its fence is known. Its queue is removed with it.
 func TestSweepCutoff(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d, set, run := standing(t, on)
@@ -109,11 +129,14 @@ func TestSweepCutoff(t *testing.T) {
 		for key, row := range rows {
 			run(fmt.Sprintf("INSERT INTO cronce_leases (ns, name, owner, fence, until_us, place, holders, used_day) VALUES ('cronce', '%s', '', 1, %d, 0, '', %d)",
 				key, row[0], row[1]))
+			run(fmt.Sprintf("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', '%s', 'n/1', '', 1, 1, 0, 0)", key))
 		}
 		maintained(t, d)
-		got := strings.Fields(strings.ReplaceAll(texts(t, on.connect(t), "SELECT replace(name, ' ', '-') FROM cronce_leases ORDER BY name"), "\n", " "))
-		if want := "[held just-over today yesterday]"; fmt.Sprint(got) != want {
-			t.Errorf("kept are %v, want %s", got, want)
+		for _, table := range []string{"cronce_leases", "cronce_places"} {
+			got := strings.Fields(strings.ReplaceAll(texts(t, on.connect(t), "SELECT replace(name, ' ', '-') FROM "+table+" ORDER BY name"), "\n", " "))
+			if want := "[held just-over today yesterday]"; fmt.Sprint(got) != want {
+				t.Errorf("kept in %s are %v, want %s", table, got, want)
+			}
 		}
 	})
 }
@@ -136,6 +159,25 @@ func TestSweepPlaces(t *testing.T) {
 			t.Errorf("kept are %v, want %s", got, want)
 		}
 	})
+}
+
+// Requests that come again and again start the maintenance once it is due.
+func TestMaintenanceIsStarted(t *testing.T) {
+	t.Parallel()
+	on := sqlite(t)
+	d := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
+	for name, ask := range map[string]func(){
+		"a release":       func() { must(t, d.Release(t.Context(), driver.LeaseRef{Key: "none", Owner: "n/1"})) },
+		"a beat":          func() { _, err := d.Beat(t.Context(), series.Beat{Node: "n", TTL: minute}); must(t, err) },
+		"the end of runs": func() { d.ReleaseRuns(t.Context(), nil) },
+	} {
+		d.MaintenanceDue()
+		ask()
+		if d.MaintenanceIn() < 0 {
+			t.Errorf("%s does not start it", name)
+		}
+		d.MaintenanceDone()
+	}
 }
 
 // The record of leases that were taken is removed once it no longer counts, and not before.

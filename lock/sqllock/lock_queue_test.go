@@ -198,6 +198,51 @@ func TestInsideOfUnknownProcess(t *testing.T) {
 	})
 }
 
+// An owner that barges in sends the owner for which the key was kept back to its place, where it owes a sign of life.
+func TestBargedOwnerIsAsked(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, _ := standing(t, on)
+		const now = int64(1_795_207_852_937_000)
+		set(now)
+		s := &stage{T: t, d: d, key: "key"}
+		s.acquire("n/1")
+		_ = d.Desert(t.Context(), s.acquisition("n/2"))
+		s.release()
+		a := s.acquisition("n/3")
+		a.Barge = true
+		_, err := d.Acquire(t.Context(), a)
+		must(t, err)
+		if got, want := strings.Fields(texts(t, on.connect(t), "SELECT owner, asked_us FROM cronce_places")), fmt.Sprint("[n/2 ", now, "]"); fmt.Sprint(got) != want {
+			t.Errorf("the place is %v, want %s", got, want)
+		}
+	})
+}
+
+// A key that one of two holders releases is not passed on inside to an owner that wants it alone.
+func TestInsideBesideAHolder(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		s := &stage{T: t, d: newDriver(t, on.connect(t), on.dialect, sqllock.Options{Inside: 2}), key: "key"}
+		s.share("n/1")
+		s.share("n/2")
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.d.Wait(ctx, s.acquisition("n/3"))
+			ended <- err
+		}()
+		eventually(t, "it waits", func() bool {
+			at, err := s.d.Inspect(t.Context(), "key")
+			return err == nil && at.Waiting == 1
+		})
+		s.release()
+		s.holders("n/1")
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("its wait ends with %v", err)
+		}
+	})
+}
+
 // A key that is granted, also by a release to the next owner, counts as used on that day.
 func TestGrantedKeyIsUsed(t *testing.T) {
 	each(t, func(t *testing.T, on database) {

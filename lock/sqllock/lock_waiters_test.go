@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/cronce/cronce/lock/driver"
 )
@@ -75,5 +77,46 @@ func TestRoomForRequests(t *testing.T) {
 		if _, _, err := w.askInTurn(ctx); err == nil || len(d.probes) != 0 {
 			t.Fatalf("%d requests run; the error is %v", len(d.probes), err)
 		}
+	}
+}
+
+// A process listens while an owner waits. Once it listens it wakes all owners, which may have missed a
+// notification, and it ends after the wait.
+func TestWaitListens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running atomic.Bool
+		d := &Driver{db: sql.OpenDB(breaking{}), grammar: grammars[SQLite], probes: make(chan struct{}, maxProbes)}
+		defer d.db.Close()
+		d.listen = func(ctx context.Context, _ string, receive func(string)) error {
+			running.Store(true)
+			defer running.Store(false)
+			is := d.waiters.join("another", "n/2")
+			receive("")
+			if _, woken := d.waiters.given(is); !woken {
+				t.Error("an owner is not woken")
+			}
+			d.waiters.leave("another", "n/2")
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if _, err := d.Wait(ctx, driver.Acquisition{Key: "key", Owner: "n/1", TTL: time.Minute}); err == nil || !running.Load() {
+			t.Errorf("the wait ends with %v; it listens: %v", err, running.Load())
+		}
+		if time.Sleep(linger + 3*reconnect); running.Load() {
+			t.Error("it still listens")
+		}
+	})
+}
+
+// A waiter that finds that another owner of its process has the key wakes that owner, which does not probe itself.
+func TestHolderOfTheProcessIsWoken(t *testing.T) {
+	d := new(Driver)
+	is := d.waiters.join("key", "n/2")
+	w := waiter{driver: d, a: &driver.Acquisition{Key: "key", Owner: "n/1"}}
+	w.wakeOthers(&lease{held: []holder{{Owner: "n/2"}}})
+	if _, woken := d.waiters.given(is); !woken || len(is.call) != 1 {
+		t.Error("the owner is not woken")
 	}
 }
