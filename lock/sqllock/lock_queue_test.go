@@ -198,6 +198,35 @@ func TestInsideOfUnknownProcess(t *testing.T) {
 	})
 }
 
+// A release wakes the owner for which it keeps the key, also if the place does not say that the owner is of this process:
+// behind another owner of the process it would probe once a minute.
+func TestKeptOwnerIsWoken(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		s := &stage{T: t, d: newDriver(t, db, on.dialect, sqllock.Options{}), key: "key"}
+		s.acquire("n/1")
+		leave, _ := s.d.Arrive("key", "n/2") // it does not probe
+		defer leave()
+		served := make(chan error, 1)
+		go func() {
+			_, err := s.d.Wait(t.Context(), s.acquisition("n/3"))
+			served <- err
+		}()
+		eventually(t, "it waits", func() bool {
+			at, err := s.d.Inspect(t.Context(), "key")
+			return err == nil && at.Waiting == 1
+		})
+		_, err := db.Exec("UPDATE cronce_places SET party = ''")
+		must(t, err)
+		began := time.Now()
+		s.release()
+		must(t, <-served)
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("it is served after %v", took)
+		}
+	})
+}
+
 // An owner that barges in sends the owner for which the key was kept back to its place, where it owes a sign of life.
 func TestBargedOwnerIsAsked(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
