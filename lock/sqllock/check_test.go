@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/lock/driver"
@@ -148,6 +149,32 @@ func TestCheckSysdate(t *testing.T) {
 	}
 }
 
+// A setting that breaks a promise is named, to the ms, and in any one of the tables.
+func TestCheckSettings(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		open            func(testing.TB) database
+		statement, want string
+		old, new        string // in the data source name
+	}{
+		{open: sqlite, old: "busy_timeout(1000)", new: "busy_timeout(5000)"},
+		{open: sqlite, old: "busy_timeout(1000)", new: "busy_timeout(5001)", want: "busy_timeout"},
+		{open: sqlite, old: "busy_timeout(1000)", new: "query_only(on)", want: "query_only"},
+		{open: mariadb, statement: "ALTER TABLE cronce_outputs ENGINE = MyISAM", want: "ENGINE"},
+	} {
+		on := row.open(t)
+		if row.statement != "" {
+			_, err := on.connect(t).Exec(row.statement)
+			must(t, err)
+		}
+		on.dsn = strings.Replace(on.dsn, row.old, row.new, 1)
+		err := newDriver(t, on.connect(t), on.dialect, sqllock.Options{}).Check(t.Context())
+		if bad, ok := errors.AsType[*sqllock.SettingError](err); row.want == "" && err != nil || row.want != "" && (!ok || bad.Setting != row.want) {
+			t.Errorf("%s %s: the check says %v", row.new, row.statement, err)
+		}
+	}
+}
+
 // A setting that a later version no longer has is not a bad setting.
 func TestCheckMissingSetting(t *testing.T) {
 	bad, err := sqllock.MissingSetting(t.Context(), sqlserver.SharedMariaDB(t).Open(t))
@@ -192,6 +219,15 @@ func TestNewRefuses(t *testing.T) {
 		_, err := make()
 		if bad, ok := errors.AsType[*driver.ArgumentError](err); !ok || bad.Argument != argument {
 			t.Errorf("%s: the error is %v", argument, err)
+		}
+	}
+	most := sqllock.Options{Inside: 1000, Poll: time.Second}
+	more, slower := most, most
+	more.Inside++
+	slower.Poll++
+	for o, want := range map[*sqllock.Options]bool{&most: true, &more: false, &slower: false} {
+		if _, err := sqllock.New(db, sqllock.SQLite, *o); (err == nil) != want {
+			t.Errorf("%+v: the error is %v", *o, err)
 		}
 	}
 }

@@ -24,6 +24,19 @@ func TestClockIsUTC(t *testing.T) {
 	})
 }
 
+// The times of a reading enclose its request and its reply: here the reply is late.
+func TestReadingOfALateReply(t *testing.T) {
+	t.Parallel()
+	const late = 20 * time.Millisecond
+	db, l := sqlite(t).lossyOn(t)
+	l.Late.Store(int64(late))
+	rs, err := newDriver(t, db, sqllock.SQLite, sqllock.Options{}).Now(t.Context())
+	must(t, err)
+	if took := rs[0].Received.Sub(rs[0].Sent); took < late {
+		t.Errorf("the reading took %v, want %v or more", took, late)
+	}
+}
+
 // A request that has to wait for a row is judged by the clock after the wait, not before it.
 func TestClockAfterLock(t *testing.T) {
 	each(t, func(t *testing.T, on database) {

@@ -20,9 +20,14 @@ func TestTakenBack(t *testing.T) {
 	}{
 		{&pgconn.PgError{Code: "40P01"}, true},
 		{fmt.Errorf("with more words: %w", &pgconn.PgError{Code: "40001"}), true},
+		{&pgconn.PgError{Code: "55P03"}, true}, // lock not available
+		{&pgconn.PgError{Code: "23505"}, true}, // created by two at once: a row, a table, a type
+		{&pgconn.PgError{Code: "42P07"}, true},
+		{&pgconn.PgError{Code: "42710"}, true},
 		{&pgconn.PgError{Code: "57P01", Message: "Error 1213"}, false}, // terminated
 		{&mysql.MySQLError{Number: 1213, Message: "Deadlock found when trying to get lock"}, true},
 		{&mysql.MySQLError{Number: 1205, Message: "Lock wait timeout exceeded"}, true},
+		{&mysql.MySQLError{Number: 1020, Message: "Record has changed since last read"}, true},
 		{&mysql.MySQLError{Number: 1290, Message: "The server is running with --read-only"}, false},
 		{mysql.ErrInvalidConn, false},
 		{code(5), true},        // busy
@@ -45,7 +50,7 @@ func (c code) Code() int     { return int(c) }
 func (c code) Error() string { return fmt.Sprint("code ", int(c)) }
 
 // The records of forced unlocks cannot be read. A lease that is not alive is lost all the same when it is
-// renewed; a release of it is doubt, since its owner must learn whether the lease was taken.
+// renewed; a release of it is doubt, since its owner must learn whether the lease was taken, unless it never knew its fence.
 func TestUnreadableRecords(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -60,6 +65,10 @@ func TestUnreadableRecords(t *testing.T) {
 		}
 		if err := d.Release(t.Context(), other); err == nil || errors.Is(err, driver.ErrLost) {
 			t.Errorf("the release says %v, want doubt", err)
+		}
+		other.Fence = 0
+		if err := d.Release(t.Context(), other); !errors.Is(err, driver.ErrLost) {
+			t.Errorf("the release without a fence says %v, want lock.ErrLost", err)
 		}
 	})
 }

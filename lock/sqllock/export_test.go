@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"time"
@@ -69,6 +70,16 @@ func (d *Driver) MaintenanceDue() {
 	defer d.maintenance.mu.Unlock()
 	d.maintenance.next = time.Time{}
 }
+
+// MaintenanceIn returns when the maintenance is due.
+func (d *Driver) MaintenanceIn() time.Duration {
+	d.maintenance.mu.Lock()
+	defer d.maintenance.mu.Unlock()
+	return time.Until(d.maintenance.next)
+}
+
+// Notified reports whether notifications arrive, as far as the driver knows.
+func (d *Driver) Notified() bool { return d.listening.ready.Load() }
 
 // MaintenanceDone returns once the maintenance that was started is done.
 func (d *Driver) MaintenanceDone() { d.maintenance.busy.Wait() }
@@ -147,6 +158,13 @@ func (d *Driver) MakeTables(ctx context.Context, n int) (int, error) {
 func MissingSetting(ctx context.Context, db *sql.DB) (bad bool, err error) {
 	s := setting{query: "SELECT @@cronce_has_no_such_setting"}
 	return s.bad(ctx, db, &grammar{})
+}
+
+// Remind sends a last request for a sign of life, as a waiter does that has probed at now, to all owners of a queue that
+// got their first request up to asked.
+func (d *Driver) Remind(ctx context.Context, key string, now, asked int64) error {
+	w := waiter{driver: d, a: &driver.Acquisition{Key: key}}
+	return w.remind(ctx, &lease{now: now}, math.MaxInt64, asked)
 }
 
 // A Watch is the watch of the waiters of a process for a key.

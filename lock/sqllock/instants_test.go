@@ -58,6 +58,54 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
+// A key that is shared is free for an owner that wants it alone once the last of its holders has lost it, in whichever order
+// they came.
+func TestDeadlineOfTheLastHolder(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, _ := standing(t, on)
+		const begin = int64(1_795_207_852_937_000)
+		set(begin)
+		for i, ttl := range []time.Duration{2 * minute, minute} {
+			_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: fmt.Sprint("n/", i), TTL: ttl, Limit: 2})
+			must(t, err)
+		}
+		for _, late := range []int64{-1, 0} {
+			set(begin + 2*minute.Microseconds() + late)
+			if _, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/3", TTL: minute}); isHeld(err) != (late < 0) || err != nil && !isHeld(err) {
+				t.Errorf("%d µs after the last deadline the answer is %v", late, err)
+			}
+		}
+	})
+}
+
+// Leases that are renewed together live on, each of them.
+func TestRenewedTogether(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, _ := standing(t, on)
+		const begin = int64(1_795_207_852_937_000)
+		set(begin)
+		var refs []driver.LeaseRef
+		for i := range 6 {
+			a := driver.Acquisition{Key: fmt.Sprint("key ", i), Owner: "n/1", TTL: minute, Limit: 1 + i/4}
+			g, err := d.Acquire(t.Context(), a)
+			must(t, err)
+			refs = append(refs, driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: time.Duration(1+i%2) * minute, Limit: a.Limit})
+		}
+		set(begin + minute.Microseconds() - 1)
+		for i, r := range d.RenewAll(t.Context(), refs) {
+			if r.Err != nil || r.Fence != refs[i].Fence || r.Left != refs[i].TTL {
+				t.Errorf("%s: the renewal is answered with %+v", refs[i].Key, r)
+			}
+		}
+		for _, h := range refs {
+			all, err := d.Holders(t.Context(), h.Key)
+			if err != nil || len(all) != 1 || all[0].Left != h.TTL {
+				t.Errorf("%s: the holders are %+v, %v, want one for %v", h.Key, all, err, h.TTL)
+			}
+		}
+	})
+}
+
 // maintained lets a request begin the maintenance, and waits until it is done.
 func maintained(t *testing.T, d *sqllock.Driver) {
 	t.Helper()
@@ -67,7 +115,7 @@ func maintained(t *testing.T, d *sqllock.Driver) {
 }
 
 // The row of a key is removed when its last grant was neither today nor yesterday, and its lease
-// has been over for more than an hour: until then its fence is known.
+// has been over for more than an hour: until then its fence is known. Its queue is removed with it.
 func TestSweepCutoff(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d, set, run := standing(t, on)
@@ -81,11 +129,14 @@ func TestSweepCutoff(t *testing.T) {
 		for key, row := range rows {
 			run(fmt.Sprintf("INSERT INTO cronce_leases (ns, name, owner, fence, until_us, place, holders, used_day) VALUES ('cronce', '%s', '', 1, %d, 0, '', %d)",
 				key, row[0], row[1]))
+			run(fmt.Sprintf("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', '%s', 'n/1', '', 1, 1, 0, 0)", key))
 		}
 		maintained(t, d)
-		got := strings.Fields(strings.ReplaceAll(texts(t, on.connect(t), "SELECT replace(name, ' ', '-') FROM cronce_leases ORDER BY name"), "\n", " "))
-		if want := "[held just-over today yesterday]"; fmt.Sprint(got) != want {
-			t.Errorf("kept are %v, want %s", got, want)
+		for _, table := range []string{"cronce_leases", "cronce_places"} {
+			got := strings.Fields(strings.ReplaceAll(texts(t, on.connect(t), "SELECT replace(name, ' ', '-') FROM "+table+" ORDER BY name"), "\n", " "))
+			if want := "[held just-over today yesterday]"; fmt.Sprint(got) != want {
+				t.Errorf("kept in %s are %v, want %s", table, got, want)
+			}
 		}
 	})
 }
@@ -110,6 +161,25 @@ func TestSweepPlaces(t *testing.T) {
 	})
 }
 
+// Requests that come again and again start the maintenance once it is due.
+func TestMaintenanceIsStarted(t *testing.T) {
+	t.Parallel()
+	on := sqlite(t)
+	d := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
+	for name, ask := range map[string]func(){
+		"a release":       func() { must(t, d.Release(t.Context(), driver.LeaseRef{Key: "none", Owner: "n/1"})) },
+		"a beat":          func() { _, err := d.Beat(t.Context(), series.Beat{Node: "n", TTL: minute}); must(t, err) },
+		"the end of runs": func() { d.ReleaseRuns(t.Context(), nil) },
+	} {
+		d.MaintenanceDue()
+		ask()
+		if d.MaintenanceIn() < 0 {
+			t.Errorf("%s does not start it", name)
+		}
+		d.MaintenanceDone()
+	}
+}
+
 // The record of leases that were taken is removed once it no longer counts, and not before.
 func TestSweepBooks(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
@@ -119,6 +189,11 @@ func TestSweepBooks(t *testing.T) {
 		for name, until := range map[string]int64{"counts": now + 1, "just-over": now, "over": now - 1} {
 			run(fmt.Sprintf("INSERT INTO cronce_taken (ns, name, until_us, book) VALUES ('cronce', '%s', %d, '')", name, until))
 		}
+		many := make([]string, 501) // one more than a transaction removes
+		for i := range many {
+			many[i] = fmt.Sprintf("('cronce', 'over-%d', 1, '')", i)
+		}
+		run("INSERT INTO cronce_taken (ns, name, until_us, book) VALUES " + strings.Join(many, ", "))
 		maintained(t, d)
 		got := strings.Fields(texts(t, on.connect(t), "SELECT name FROM cronce_taken ORDER BY name"))
 		if want := "[counts just-over]"; fmt.Sprint(got) != want {
@@ -170,7 +245,7 @@ func TestLaterForcedIsRemembered(t *testing.T) {
 	})
 }
 
-// A chore of the maintenance that fails does not keep those after it from being done.
+// A chore of the maintenance that fails does not keep those after it from being done. It is soon done again.
 func TestChoreThatFails(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d, set, run := standing(t, on)
@@ -179,6 +254,9 @@ func TestChoreThatFails(t *testing.T) {
 		run(fmt.Sprintf("INSERT INTO cronce_nodes (ns, node, until_us) VALUES ('cronce', 'gone', %d)", now-series.GoneFor.Microseconds()-1))
 		run("DROP TABLE cronce_taken") // the records of leases that were taken cannot be swept
 		maintained(t, d)
+		if in := d.MaintenanceIn(); in > 5*time.Second {
+			t.Errorf("the next maintenance is due in %v", in)
+		}
 		if got := texts(t, on.connect(t), "SELECT node FROM cronce_nodes"); got != "" {
 			t.Errorf("kept are the nodes %q, want none", got)
 		}
@@ -210,6 +288,32 @@ func TestKeptOnceMore(t *testing.T) {
 		must(t, err)
 		if got := texts(t, on.connect(t), "SELECT owner FROM cronce_places"); got != "n/2\n" {
 			t.Errorf("the places are of %q, want n/2", got)
+		}
+	})
+}
+
+// An owner did not take a key that was kept for it beside another holder. If that holder then renews several leases at
+// once, the owner has its place again.
+func TestRenewalBesideUnanswered(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, _ := standing(t, on)
+		const now = int64(1_795_207_852_937_000)
+		set(now)
+		a := func(owner string) driver.Acquisition {
+			return driver.Acquisition{Key: "key", Owner: owner, TTL: minute, Limit: 2}
+		}
+		var refs []driver.LeaseRef
+		for _, owner := range []string{"n/1", "n/2"} {
+			g, err := d.Acquire(t.Context(), a(owner))
+			must(t, err)
+			refs = append(refs, driver.LeaseRef{Key: "key", Owner: owner, Fence: g.Fence, TTL: minute, Limit: 2})
+		}
+		_ = d.Desert(t.Context(), a("n/3")) // it waits
+		must(t, d.Release(t.Context(), refs[1]))
+		set(now + sqllock.Reserved.Microseconds() + 1)
+		must(t, d.RenewAll(t.Context(), refs[:1])[0].Err)
+		if got := texts(t, on.connect(t), "SELECT owner FROM cronce_places"); got != "n/3\n" {
+			t.Errorf("the places are of %q, want n/3", got)
 		}
 	})
 }

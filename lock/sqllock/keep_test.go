@@ -2,6 +2,7 @@ package sqllock_test
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -247,17 +248,23 @@ func TestNewerFormat(t *testing.T) {
 		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		os := []series.OpenRequest{{Key: "new", Node: "n"}, {Key: "old", Node: "n"}}
 		d.Open(t.Context(), os)
-		_, err := db.Exec(fmt.Sprintf("UPDATE cronce_series SET format = %d, state = 'x' WHERE name = 'new'", series.Format+1))
+		_, err := db.Exec(fmt.Sprintf("UPDATE cronce_series SET format = %d WHERE name = 'new'", series.Format+1))
 		must(t, err)
+		const row = "SELECT format, state FROM cronce_series WHERE name = 'new'"
+		before := texts(t, db, row)
 		for _, is := range [][]series.Series{d.ReadSeries(t.Context(), []string{"new", "old"}), d.Open(t.Context(), os)} {
 			if is[0].Err == nil || is[1].Err != nil {
 				t.Errorf("the answers are %+v", is)
 			}
 		}
-		var state string
-		must(t, db.QueryRow("SELECT state FROM cronce_series WHERE name = 'new'").Scan(&state))
-		if state != "x" {
-			t.Errorf("the state is now %q", state)
+		if a := d.Control(t.Context(), series.Control{Key: "new", Action: series.ActionPause, Op: "1", Who: "ann", Reason: "for the test", Seen: series.AnySeen}); !errors.Is(a.Err, driver.ErrUnreadable) {
+			t.Errorf("a pause is answered with %+v", a)
+		}
+		if all, err := d.Audit(t.Context(), "", 0); err != nil || len(all) != 0 {
+			t.Errorf("the audit is %+v, %v, want no record", all, err)
+		}
+		if after := texts(t, db, row); after != before {
+			t.Errorf("the row is now %q, was %q", after, before)
 		}
 	})
 }

@@ -123,7 +123,10 @@ func (d *Driver) book(ctx context.Context, key string) (b *revoked.Book, now int
 		text = ""
 		return row(s.QueryRowContext(ctx, d.texts.book, d.ns, key), &text, (*instant)(&now))
 	})
-	return revoked.Decode(text), now, err
+	if err != nil { // a try that was given up may still write the text
+		return nil, 0, err
+	}
+	return revoked.Decode(text), now, nil
 }
 
 // book reads the record of the key, whose row is locked.

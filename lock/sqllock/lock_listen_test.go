@@ -41,30 +41,38 @@ func listener(db *sql.DB, received chan<- string) sqllock.Listener {
 	}
 }
 
-// A process is notified of a release in another process that keeps the key for its owner.
+// A process is notified of a release in another process that keeps the key for its owner, alone or as
+// one of two holders.
 func TestListen(t *testing.T) {
 	t.Parallel()
 	on := postgres(t)
+	for limit := 1; limit <= 2; limit++ {
+		listens(t, on, driver.Acquisition{Key: fmt.Sprint("key-", limit), Owner: "n/2", TTL: minute, Limit: limit})
+	}
+}
+
+func listens(t *testing.T, on database, waits driver.Acquisition) {
+	t.Helper()
 	received := make(chan string, 10)
 	db := on.connect(t)
 	far := newDriver(t, db, on.dialect, sqllock.Options{Listen: listener(db, received)})
 	near := newDriver(t, on.connect(t), on.dialect, sqllock.Options{Listen: listener(on.connect(t), make(chan string, 10))})
-	a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
+	a := driver.Acquisition{Key: waits.Key, Owner: "n/1", TTL: minute}
 	g, err := near.Acquire(t.Context(), a)
 	must(t, err)
 	served := make(chan error, 1)
 	go func() {
-		_, err := far.Wait(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
+		_, err := far.Wait(t.Context(), waits)
 		served <- err
 	}()
 	if first := <-received; first != "" {
 		t.Fatalf("the first payload is %q", first)
 	}
 	eventually(t, "it waits", func() bool {
-		at, err := near.Inspect(t.Context(), "key")
+		at, err := near.Inspect(t.Context(), a.Key)
 		return err == nil && at.Waiting == 1
 	})
-	must(t, near.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}))
+	must(t, near.Release(t.Context(), driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence}))
 	must(t, <-served)
 	select {
 	case owner := <-received:
@@ -81,16 +89,17 @@ func TestListen(t *testing.T) {
 func TestListensWhileOwnersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var listening atomic.Bool
-		d := newDriver(t, new(sql.DB), sqllock.PostgreSQL, sqllock.Options{Listen: func(ctx context.Context, _ string, _ func(string)) error {
+		d := newDriver(t, new(sql.DB), sqllock.PostgreSQL, sqllock.Options{Listen: func(ctx context.Context, _ string, receive func(string)) error {
 			listening.Store(true)
+			receive("")
 			<-ctx.Done()
 			listening.Store(false)
 			return ctx.Err()
 		}})
 		want := func(when string, want bool) {
 			t.Helper()
-			if synctest.Wait(); listening.Load() != want {
-				t.Errorf("%s: it listens is %v", when, !want)
+			if synctest.Wait(); listening.Load() != want || d.Notified() != want {
+				t.Errorf("%s: it listens is %v, it counts on notifications is %v", when, listening.Load(), d.Notified())
 			}
 		}
 		leave, stopListening := d.Arrive("key", "n/1")
@@ -112,6 +121,31 @@ func TestListensWhileOwnersWait(t *testing.T) {
 		stopListening()
 		time.Sleep(time.Minute)
 		want("a minute after", false)
+	})
+}
+
+// A process has one call of the Listener at a time, also if the last one is slow to end.
+func TestListensOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running, most atomic.Int32
+		d := newDriver(t, new(sql.DB), sqllock.PostgreSQL, sqllock.Options{Listen: func(ctx context.Context, _ string, _ func(string)) error {
+			most.Store(max(most.Load(), running.Add(1)))
+			<-ctx.Done()
+			time.Sleep(time.Minute)
+			running.Add(-1)
+			return ctx.Err()
+		}})
+		for range 3 {
+			leave, stopListening := d.Arrive("key", "n/1")
+			time.Sleep(time.Second)
+			leave()
+			stopListening()
+			time.Sleep(6 * time.Second) // it is to end now
+		}
+		time.Sleep(5 * time.Minute)
+		if most.Load() != 1 {
+			t.Errorf("there were %d calls at once, want 1", most.Load())
+		}
 	})
 }
 

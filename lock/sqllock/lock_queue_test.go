@@ -2,6 +2,7 @@ package sqllock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -160,5 +161,186 @@ func TestGrantToAnAbandonedOwner(t *testing.T) {
 		if len(all) != 0 {
 			t.Errorf("the holders are %+v, want none", all)
 		}
+	})
+}
+
+// A place of an owner that holds the key, as a lost reply may leave it, goes without a second entry among the holders.
+func TestPlaceOfAHolder(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		set(1_795_207_852_937_000)
+		s := &stage{T: t, d: d, key: "key"}
+		s.share("n/1")
+		s.share("n/2")
+		run("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', 'key', 'n/1', 'elsewhere', 2, 60000000, 0, 0)")
+		s.release()
+		s.holders("n/1")
+		if at, err := d.Inspect(t.Context(), "key"); err != nil || at.Waiting != 0 {
+			t.Errorf("the key stands at %+v, %v", at, err)
+		}
+	})
+}
+
+// A process that may pass a key on inside does not do so while it is not known that the place is of its own owner.
+func TestInsideOfUnknownProcess(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		s := &stage{T: t, d: newDriver(t, db, on.dialect, sqllock.Options{Inside: 2}), key: "key"}
+		s.acquire("n/1")
+		leave, _ := s.d.Arrive("key", "n/2")
+		defer leave()
+		for _, place := range []string{"'first/1', 'elsewhere'", "'n/2', ''"} {
+			_, err := db.Exec("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', 'key', " + place + ", 1, 60000000, 0, 0)")
+			must(t, err)
+		}
+		s.release()
+		s.holders("first/1")
+	})
+}
+
+// A release wakes the owner for which it keeps the key, also if the place does not say that the owner is of this process:
+// behind another owner of the process it would probe once a minute.
+func TestKeptOwnerIsWoken(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		db := on.connect(t)
+		s := &stage{T: t, d: newDriver(t, db, on.dialect, sqllock.Options{}), key: "key"}
+		s.acquire("n/1")
+		leave, _ := s.d.Arrive("key", "n/2") // it does not probe
+		defer leave()
+		served := make(chan error, 1)
+		go func() {
+			_, err := s.d.Wait(t.Context(), s.acquisition("n/3"))
+			served <- err
+		}()
+		eventually(t, "it waits", func() bool {
+			at, err := s.d.Inspect(t.Context(), "key")
+			return err == nil && at.Waiting == 1
+		})
+		_, err := db.Exec("UPDATE cronce_places SET party = ''")
+		must(t, err)
+		began := time.Now()
+		s.release()
+		must(t, <-served)
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("it is served after %v", took)
+		}
+	})
+}
+
+// An owner that barges in sends the owner for which the key was kept back to its place, where it owes a sign of life.
+func TestBargedOwnerIsAsked(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, _ := standing(t, on)
+		const now = int64(1_795_207_852_937_000)
+		set(now)
+		s := &stage{T: t, d: d, key: "key"}
+		s.acquire("n/1")
+		_ = d.Desert(t.Context(), s.acquisition("n/2"))
+		s.release()
+		a := s.acquisition("n/3")
+		a.Barge = true
+		_, err := d.Acquire(t.Context(), a)
+		must(t, err)
+		if got, want := strings.Fields(texts(t, on.connect(t), "SELECT owner, asked_us FROM cronce_places")), fmt.Sprint("[n/2 ", now, "]"); fmt.Sprint(got) != want {
+			t.Errorf("the place is %v, want %s", got, want)
+		}
+	})
+}
+
+// A key that one of two holders releases is not passed on inside to an owner that wants it alone.
+func TestInsideBesideAHolder(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		s := &stage{T: t, d: newDriver(t, on.connect(t), on.dialect, sqllock.Options{Inside: 2}), key: "key"}
+		s.share("n/1")
+		s.share("n/2")
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.d.Wait(ctx, s.acquisition("n/3"))
+			ended <- err
+		}()
+		eventually(t, "it waits", func() bool {
+			at, err := s.d.Inspect(t.Context(), "key")
+			return err == nil && at.Waiting == 1
+		})
+		s.release()
+		s.holders("n/1")
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("its wait ends with %v", err)
+		}
+	})
+}
+
+// A key that is granted, also by a release to the next owner, counts as used on that day.
+func TestGrantedKeyIsUsed(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		const now = int64(1_795_207_852_937_000)
+		set(now)
+		s := &stage{T: t, d: d, key: "key"}
+		used := func() {
+			t.Helper()
+			if got, want := strings.TrimSpace(texts(t, on.connect(t), "SELECT used_day FROM cronce_leases")), fmt.Sprint(now/86_400_000_000); got != want {
+				t.Errorf("the day of its last use is %s, want %s", got, want)
+			}
+		}
+		s.acquire("n/1")
+		s.release()
+		run("UPDATE cronce_leases SET used_day = 1")
+		s.acquire("n/1")
+		used()
+		served := make(chan error, 1)
+		go func() {
+			_, err := d.Wait(t.Context(), s.acquisition("n/2"))
+			served <- err
+		}()
+		eventually(t, "it waits", func() bool {
+			at, err := d.Inspect(t.Context(), "key")
+			return err == nil && at.Waiting == 1
+		})
+		run("UPDATE cronce_leases SET used_day = 1")
+		s.release()
+		must(t, <-served)
+		used()
+	})
+}
+
+// A forced unlock keeps the key for the next owner in the queue, as a release does.
+func TestForcePassesTheKey(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		s := &stage{T: t, d: newDriver(t, on.connect(t), on.dialect, sqllock.Options{}), key: "key"}
+		s.acquire("n/1")
+		_ = s.d.Desert(t.Context(), s.acquisition("n/2"))
+		_, err := s.d.Force(t.Context(), driver.ForceRequest{Key: "key", ID: "1", By: "operator", Reason: "stuck"})
+		must(t, err)
+		s.holders("n/2")
+	})
+}
+
+// An owner that wants the key alone gives up. Its place kept another from sharing the key, which is now kept for that one.
+func TestLeavingServesSharers(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		s := &stage{T: t, d: newDriver(t, on.connect(t), on.dialect, sqllock.Options{}), key: "key"}
+		s.share("n/1")
+		db, sent := on.lossyOn(t)
+		ctx, stop := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			_, err := newDriver(t, db, on.dialect, sqllock.Options{}).Wait(ctx, s.acquisition("n/2"))
+			left <- err
+		}()
+		eventually(t, "it waits", func() bool {
+			at, err := s.d.Inspect(t.Context(), "key")
+			return err == nil && at.Waiting == 1
+		})
+		before := sent.Calls.Load()
+		eventually(t, "it has looked", func() bool { return sent.Calls.Load() <= before-2 })
+		_ = s.d.Desert(t.Context(), s.sharing("n/3"))
+		stop()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("its wait ends with %v", err)
+		}
+		s.holders("n/1", "n/3")
 	})
 }

@@ -21,22 +21,24 @@ func (d *Driver) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Re
 	// Transactions that lock rows in one order cannot wait for each other in a circle.
 	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(hs[a].Key, hs[b].Key) })
 	for some := range slices.Chunk(order, maxBatch) {
-		_, err := step(ctx, d, func(s session) (none struct{}, err error) {
+		made, err := step(ctx, d, func(s session) ([]driver.Renewal, error) { // a try that was given up may still be running
 			r, err := d.lockLeases(ctx, s, hs, some)
 			if err != nil {
-				return none, err
+				return nil, err
 			}
-			for _, i := range some {
-				r.renew(&hs[i], &answers[i])
+			made := make([]driver.Renewal, len(some))
+			for k, i := range some {
+				made[k] = r.renew(&hs[i])
 			}
-			return none, r.save()
+			return made, r.save()
 		})
-		for _, i := range some {
+		for k, i := range some {
 			a := &answers[i]
-			switch {
-			case err != nil:
-				*a = driver.Renewal{Err: failed("renew", err)}
-			case a.Err == nil && a.Fence == 0:
+			if err != nil {
+				a.Err = failed("renew", err)
+				continue
+			}
+			if *a = made[k]; a.Err == nil && a.Fence == 0 {
 				a.Grant, a.Err = d.Renew(ctx, hs[i])
 			}
 		}
@@ -105,16 +107,14 @@ func amongKeys(keys []any) (list string, args []any) {
 
 // renew answers the renewal of a lease that is alive, or whose row cannot be read. It leaves any
 // other renewal unanswered; RenewAll then sends it alone.
-func (r *leaseRows) renew(h *driver.LeaseRef, a *driver.Renewal) {
-	*a = driver.Renewal{}
+func (r *leaseRows) renew(h *driver.LeaseRef) driver.Renewal {
 	t := r.turns[h.Key]
 	if err := r.bad[h.Key]; err != nil || t == nil {
-		a.Err = failed("renew", err)
-		return
+		return driver.Renewal{Err: failed("renew", err)}
 	}
 	is := t.grantedTo(h.Owner)
 	if is == nil || is.Fence != h.Fence || t.revived || len(t.unanswered) > 0 {
-		return
+		return driver.Renewal{}
 	}
 	is.Until = r.us + micros(h.TTL)
 	if t.lease.holders == "" {
@@ -122,7 +122,7 @@ func (r *leaseRows) renew(h *driver.LeaseRef, a *driver.Renewal) {
 	} else {
 		t.changed = true
 	}
-	a.Grant = driver.Grant{Fence: h.Fence, Left: h.TTL}
+	return driver.Renewal{Grant: driver.Grant{Fence: h.Fence, Left: h.TTL}}
 }
 
 // save writes the deadlines that renew has moved.

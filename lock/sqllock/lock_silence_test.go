@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -100,6 +101,26 @@ func TestSilenceOfTries(t *testing.T) {
 		}
 		set(now + 13*second)
 		must(t, try("reader/1"))
+	})
+}
+
+// A last request for a sign of life that reaches the database more than half a second after the probe changes nothing: the
+// database may have stood still. An owner that was silent for a µs too short gets none.
+func TestLateReminder(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		d, set, run := standing(t, on)
+		const now, silence, late = int64(1_795_207_852_937_000), int64(3_000_000), int64(500_000)
+		for owner, asked := range map[string]int64{"silent": now - silence, "slow": now - silence + 1} {
+			run(fmt.Sprintf("INSERT INTO cronce_places (ns, name, owner, party, most, ttl_us, seen_fence, asked_us) VALUES ('cronce', 'key', '%s', 'elsewhere', 1, 1, 0, %d)", owner, asked))
+		}
+		for _, row := range []struct{ arrives, silent int64 }{{now + late + 1, now - silence}, {now + late, 2_000_000 - now}} {
+			set(row.arrives)
+			must(t, d.Remind(t.Context(), "key", now, now-silence))
+			got := strings.Fields(texts(t, on.connect(t), "SELECT asked_us FROM cronce_places ORDER BY owner"))
+			if want := fmt.Sprint([]int64{row.silent, now - silence + 1}); fmt.Sprint(got) != want {
+				t.Errorf("%d µs after the probe: the owners are asked at %v, want %s", row.arrives-now, got, want)
+			}
+		}
 	})
 }
 
@@ -240,5 +261,48 @@ func (c *contest) answers(t *testing.T) {
 		default:
 		}
 		return err == nil && asked == 0
+	})
+}
+
+// A waiter that could share a key requests a sign of life from the owners before it, and from neither itself nor an owner
+// behind it: it sends none itself.
+func TestSuspectsThoseBefore(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		clean, set, run := standing(t, on)
+		const now = int64(1_795_207_852_937_000)
+		set(now)
+		s := &stage{T: t, d: clean, key: "key"}
+		s.share("holder/1")
+		_ = clean.Desert(t.Context(), s.acquisition("writer/1"))
+		db, l := on.lossyOn(t)
+		var signs atomic.Int32
+		l.Before = func(query string) error {
+			if strings.HasPrefix(query, "UPDATE cronce_places SET asked_us = 0") {
+				signs.Add(1)
+			}
+			return nil
+		}
+		d := newDriver(t, db, on.dialect, sqllock.Options{Poll: time.Millisecond})
+		d.ClockFrom("(SELECT us FROM clock)")
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := d.Wait(ctx, s.sharing("n/1"))
+			ended <- err
+		}()
+		asked := func(owner string) string {
+			return strings.TrimSpace(texts(t, on.connect(t), "SELECT asked_us FROM cronce_places WHERE owner = '"+owner+"'"))
+		}
+		eventually(t, "the writer is asked", func() bool { return asked("writer/1") == fmt.Sprint(now) })
+		for range 2 { // the probes after it
+			before := l.Calls.Load()
+			eventually(t, "it has looked", func() bool { return l.Calls.Load() <= before-2 })
+		}
+		if signs.Load() != 0 || asked("n/1") != "0" {
+			t.Errorf("it gave %d signs of life and is asked at %s", signs.Load(), asked("n/1"))
+		}
+		run("DELETE FROM cronce_places WHERE owner = 'writer/1'")
+		stop()
+		<-ended
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -106,5 +107,65 @@ func TestChosenOwnerLeaves(t *testing.T) {
 	must(t, err)
 	if len(all) != 0 {
 		t.Errorf("the key is passed to an owner that has left: %+v", all)
+	}
+}
+
+// A request that the database takes back each time is sent 30 times, and a request to a server that is read-only goes to 5
+// connections.
+func TestTriesAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		err  error
+		want int32
+	}{{code(5), 30}, {errors.New("Error 1290 (HY000): read-only"), 5}} {
+		db, l := sqlite(t).lossyOn(t)
+		var sent atomic.Int32
+		l.Before = func(query string) error {
+			if strings.HasPrefix(query, "INSERT") {
+				sent.Add(1)
+				return row.err
+			}
+			return nil
+		}
+		_, err := newDriver(t, db, sqllock.SQLite, sqllock.Options{}).Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute})
+		if !errors.Is(err, row.err) || sent.Load() != row.want {
+			t.Errorf("%v: it was sent %d times, want %d; the answer is %v", row.err, sent.Load(), row.want, err)
+		}
+	}
+}
+
+// The error of a request whose context has ended is the end of the context, also if the driver of the database reports
+// something else.
+func TestEndOfContextIsReported(t *testing.T) {
+	t.Parallel()
+	db, l := sqlite(t).lossyOn(t)
+	ctx, stop := context.WithCancel(t.Context())
+	interrupted := errors.New("interrupted")
+	l.Before = func(string) error { stop(); return interrupted }
+	_, err := newDriver(t, db, sqllock.SQLite, sqllock.Options{}).Acquire(ctx, driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute})
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, interrupted) {
+		t.Errorf("the error is %v, want both", err)
+	}
+}
+
+// A connection on which a rollback fails is closed: with an open transaction it would keep all others from writing.
+func TestRollbackFails(t *testing.T) {
+	t.Parallel()
+	on := sqlite(t)
+	db, l := on.lossyOn(t)
+	d := newDriver(t, db, on.dialect, sqllock.Options{})
+	fails := errors.New("disk I/O error")
+	l.Before = func(query string) error {
+		if query == "ROLLBACK" || strings.HasPrefix(query, "INSERT INTO cronce_series") {
+			return fails
+		}
+		return nil
+	}
+	if s := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0]; !errors.Is(s.Err, fails) {
+		t.Errorf("the opening says %v, want that it failed", s.Err)
+	}
+	for _, d := range []*sqllock.Driver{d, newDriver(t, on.connect(t), on.dialect, sqllock.Options{})} {
+		_, err := d.AcquireAll(t.Context(), []driver.Acquisition{{Key: "key", Owner: "n/1", TTL: minute}})
+		must(t, err)
 	}
 }

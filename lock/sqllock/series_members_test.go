@@ -44,6 +44,7 @@ func TestNodesAreBounded(t *testing.T) {
 			forge(t, db, name, most+100, us)
 		}
 		forge(t, db, "never", 3, us+30*hour)
+		forge(t, db, "neither", 3, -us-30*hour)
 		for text, args := range d.NodesPlans(us) {
 			p := plan(t, db, on.dialect, text, args)
 			for _, bad := range []string{"Seq Scan", "Sort", "filesort", "TEMP B-TREE", "SCAN cronce_nodes"} {
@@ -58,6 +59,12 @@ func TestNodesAreBounded(t *testing.T) {
 		if len(p.Nodes) != series.MaxNodes || !slices.Contains(p.Nodes, "a") {
 			t.Errorf("%d nodes are reported as living", len(p.Nodes))
 		}
+		p, err = d.Beat(t.Context(), series.Beat{Node: "later", TTL: 22 * time.Hour})
+		must(t, err)
+		if len(p.Nodes) != series.MaxNodes || !slices.Contains(p.Nodes, "later") {
+			t.Errorf("%d nodes are reported as living to one that has no place among them", len(p.Nodes))
+		}
+		must(t, d.Leave(t.Context(), "later"))
 		roll, err := d.Members(t.Context())
 		must(t, err)
 		for _, node := range []string{"a", "live0", "live1"} {

@@ -17,10 +17,10 @@ func TestTrustFromBeforeTheReply(t *testing.T) {
 		db, l := on.lossyOn(t)
 		slow := newDriver(t, db, on.dialect, sqllock.Options{})
 		l.Late.Store(int64(late))
-		for name, holder := range map[string]string{"free": "", "handed on": "m/1"} {
-			s := &stage{T: t, d: clean, key: name}
-			if holder != "" {
-				s.acquire(holder)
+		for name, from := range map[string]*sqllock.Driver{"free": nil, "handed on": clean, "handed on in the process": slow} {
+			s := &stage{T: t, d: from, key: name}
+			if from != nil {
+				s.acquire("m/1")
 			}
 			early := make(chan time.Duration, 1)
 			go func() {
@@ -30,7 +30,7 @@ func TestTrustFromBeforeTheReply(t *testing.T) {
 				}
 				early <- time.Since(g.Asked)
 			}()
-			if holder != "" {
+			if from != nil {
 				eventually(t, "the waiter has a place", func() bool {
 					at, err := clean.Inspect(t.Context(), name)
 					return err == nil && at.Waiting == 1
