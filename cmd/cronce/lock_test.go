@@ -220,14 +220,21 @@ func TestLockStoppedWaiting(t *testing.T) {
 	free(t, m)
 }
 
-// A signal while the store has not answered yet is neither doubt nor an error of a context: no lock is held.
+// A signal while the store has not answered yet: if the store then answers, no lock is held; otherwise the error names the store, in
+// place of a context.
 func TestLockStoppedBeforeAnswer(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	var out, errs strings.Builder
-	code := run(ctx, under("redis://127.0.0.1:1", nil, "echo ran"), strings.NewReader(""), &out, &errs)
-	if code != exit.Failed || out.Len() > 0 || !strings.Contains(errs.String(), "stopped before it was acquired") {
-		t.Errorf("the exit code is %d, want %d: %s", code, exit.Failed, errs.String())
+	_, store := newRedis(t)
+	for url, want := range map[string]struct {
+		code int
+		text string
+	}{store: {exit.Failed, "stopped before it was acquired"}, "redis://127.0.0.1:1": {exit.NotKnown, "connection refused"}} {
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		var out, errs strings.Builder
+		code := run(ctx, under(url, nil, "echo ran"), strings.NewReader(""), &out, &errs)
+		if code != want.code || out.Len() > 0 || !strings.Contains(errs.String(), want.text) {
+			t.Errorf("%s: the exit code is %d, want %d: %s", url, code, want.code, errs.String())
+		}
 	}
 }
 

@@ -290,6 +290,9 @@ func (s lockStore) lease(ctx, waiting context.Context, key string, f lockFlags) 
 		return nil, exit.With(f.conflict, held)
 	}
 	if ctx.Err() != nil && left == nil {
+		if doubt := s.unsure(undone, key); doubt != nil {
+			return nil, doubt // the store may have granted the lock
+		}
 		return nil, fmt.Errorf("lock %q: stopped before it was acquired", key)
 	}
 	return nil, s.Failed(err)
