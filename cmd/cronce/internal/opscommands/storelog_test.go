@@ -1,11 +1,12 @@
 package opscommands
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,21 +19,45 @@ import (
 // away is a store that can be out of reach.
 type away struct {
 	ops.Store
-	err error
+	is atomic.Bool
 }
 
+var errNoRoute = errors.New("no route")
+
 func (s *away) Keys(ctx context.Context) ([]string, error) {
-	if s.err != nil {
-		return nil, s.err
+	if s.is.Load() {
+		return nil, errNoRoute
 	}
 	return s.Store.Keys(ctx)
 }
 
 func (s *away) Members(ctx context.Context) (series.MemberList, error) {
-	if s.err != nil {
-		return series.MemberList{}, s.err
+	if s.is.Load() {
+		return series.MemberList{}, errNoRoute
 	}
 	return s.Store.Members(ctx)
+}
+
+// lines are a log.
+type lines struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (l *lines) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, text...)
+	return len(text), nil
+}
+
+// take removes and returns the lines.
+func (l *lines) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := string(l.text)
+	l.text = nil
+	return text
 }
 
 // A store that is away for two minutes and a half is logged at once and each minute after that, and its return once. Each time that it
@@ -41,22 +66,22 @@ func TestLogStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &away{Store: memlock.New(memlock.Options{})}
 		p := ops.New(ops.Options{Store: s, Namespace: "shop"})
-		var log bytes.Buffer
+		var log lines
 		ctx, stop := context.WithCancel(t.Context())
 		go p.Run(ctx)
 		go logStore(ctx, p, slog.New(slog.NewTextHandler(&log, nil)))
 		for range 2 {
 			for _, c := range []struct {
-				err        error
+				is         bool
 				takes      time.Duration
 				away, back int // lines
-			}{{nil, time.Minute, 0, 0}, {errors.New("no route"), 150 * time.Second, 3, 0}, {nil, 2 * time.Minute, 0, 1}} {
-				log.Reset()
-				s.err = c.err
+			}{{false, time.Minute, 0, 0}, {true, 150 * time.Second, 3, 0}, {false, 2 * time.Minute, 0, 1}} {
+				s.is.Store(c.is)
 				time.Sleep(c.takes)
 				synctest.Wait()
-				if away, back := strings.Count(log.String(), "store unreachable"), strings.Count(log.String(), "store back"); away != c.away || back != c.back {
-					t.Errorf("%d lines say that the store is away, and %d that it is back, want %d and %d:\n%s", away, back, c.away, c.back, log.String())
+				text := log.take()
+				if away, back := strings.Count(text, "store unreachable"), strings.Count(text, "store back"); away != c.away || back != c.back {
+					t.Errorf("%d lines say that the store is away, and %d that it is back, want %d and %d:\n%s", away, back, c.away, c.back, text)
 				}
 			}
 		}
