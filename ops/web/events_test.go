@@ -325,3 +325,14 @@ func TestAcceptsGzip(t *testing.T) {
 		t.Errorf("%v", w.Header())
 	}
 }
+
+// A stream that follows a job to a change, which the store may have lost, reads no snapshot before its time: each would
+// cause the next one.
+func TestStreamOfALostChange(t *testing.T) {
+	pl := newPlane(t, "")
+	before := pl.p.Peek()
+	r := with(httptest.NewRequest(http.MethodGet, "/events", nil), access.Caller{ID: "a-operator", Role: access.Operator})
+	if parts := pl.live(r, "/jobs/report?change=99"); len(parts) == 0 || pl.p.Peek() != before {
+		t.Errorf("%d parts, another snapshot: %v", len(parts), pl.p.Peek() != before)
+	}
+}

@@ -173,8 +173,10 @@ type jobBody struct {
 
 func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
 	s, name := h.o.Projection.Snapshot(), r.PathValue("job")
-	if change, err := strconv.ParseInt(r.FormValue("change"), 10, 64); err == nil && h.may(callerOf(r), changeRoute("", series.ActionPause)) {
-		s = h.fresh(r.Context(), name, change) // another replica may have made it
+	// Another replica may have made the change. A stream, whose caller has no name, waits for the next snapshot anyway: if
+	// the store has lost the change, each snapshot would cause the next one at once.
+	if change, err := strconv.ParseInt(r.FormValue("change"), 10, 64); err == nil && callerOf(r).ID != "" && h.may(callerOf(r), changeRoute("", series.ActionPause)) {
+		s = h.fresh(r.Context(), name, change)
 	}
 	j := s.Job(name)
 	if j == nil {
