@@ -97,14 +97,11 @@ func (h *Handler) overviewOf(s *ops.Snapshot) overviewBody {
 	return b
 }
 
-// soonest returns the jobs whose next ticks come first, at most n.
+// soonest returns the jobs whose next ticks come first, at most n. A tick that a pause covers starts nothing.
 func soonest(s *ops.Snapshot, n int) (all []soon) {
 	for _, j := range s.Jobs {
-		if j.State == ops.Retired || j.Series.Paused {
-			continue
-		}
 		at := j.Next(s.AsOf)
-		if at.IsZero() || len(all) == n && !at.Before(all[n-1].At) {
+		if at.IsZero() || j.Series.PausedAt(at.UnixMilli()) || len(all) == n && !at.Before(all[n-1].At) {
 			continue
 		}
 		place := len(all)
