@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -104,4 +105,36 @@ func TestHeartbeat(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An endless reply counts what is read of it.
+type endless struct {
+	read   int
+	closed bool
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.read += len(p); e.read > 10*maxReply {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return len(p), nil
+}
+
+func (e *endless) Close() error {
+	e.closed = true
+	return nil
+}
+
+func (e *endless) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: e, Request: r}, nil
+}
+
+// A receiver whose reply has no end costs neither much reading nor a connection.
+func TestEndlessReply(t *testing.T) {
+	reply := &endless{}
+	n := New(Options{Projection: ops.New(ops.Options{}), Log: slog.New(slog.DiscardHandler), Webhook: &Target{URL: "https://hook.example/token"}})
+	n.webhook.Transport = reply
+	if _, err := n.post(t.Context(), &event{}); err != nil || reply.read > 2*maxReply || !reply.closed {
+		t.Errorf("%d bytes were read, closed: %v, %v", reply.read, reply.closed, err)
+	}
 }
