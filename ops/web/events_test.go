@@ -336,3 +336,14 @@ func TestStreamOfALostChange(t *testing.T) {
 		t.Errorf("%d parts, another snapshot: %v", len(parts), pl.p.Peek() != before)
 	}
 }
+
+// A page that several streams follow is read to its end, although the stream that needed it first has just ended.
+func TestPageOfAStreamThatEnded(t *testing.T) {
+	pl := newPlane(t, "")
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	r := with(httptest.NewRequest(http.MethodGet, "/events", nil).WithContext(ctx), access.Caller{ID: "a-viewer", Role: access.Viewer})
+	if parts := fmt.Sprint(pl.live(r, "/jobs/report/runs")); !strings.Contains(parts, "<section") || strings.Contains(parts, "Not known") {
+		t.Error(parts)
+	}
+}
