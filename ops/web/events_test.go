@@ -347,3 +347,14 @@ func TestPageOfAStreamThatEnded(t *testing.T) {
 		t.Error(parts)
 	}
 }
+
+// A stream shows a viewer no page of an operator: the routes of its pages ask for no role.
+func TestStreamOfAPageOfOperators(t *testing.T) {
+	pl := newPlane(t, "")
+	r := httptest.NewRequest(http.MethodGet, "/events", nil)
+	for target, want := range map[string]string{"/jobs": "report", "/changes?action=pause&all=1": "There is no such page."} {
+		if page := pl.page(r, livePage{access.Viewer, target}); !bytes.Contains(page, []byte(want)) {
+			t.Errorf("%s: %s", target, page)
+		}
+	}
+}
