@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 )
@@ -63,6 +64,32 @@ func TestStoppedWhileItAsks(t *testing.T) {
 		}
 		if s.lines("each replica") != 0 {
 			t.Errorf("it does not send without a lock: %s", &s.logged)
+		}
+	})
+}
+
+// endingLocks end a context with the grant of a lock.
+type endingLocks struct {
+	driver.Driver
+	end context.CancelFunc
+}
+
+func (s *endingLocks) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	defer s.end()
+	return s.Driver.Acquire(ctx, a)
+}
+
+// A replica that is stopped as it gets the lock gives it back.
+func TestStoppedWithTheGrant(t *testing.T) {
+	bubble(t, func(t *testing.T, s *cluster) {
+		ctx, end := context.WithCancel(t.Context())
+		New(Options{Log: s.log, Locker: lock.New(&endingLocks{s.Store, end}, "a")}).elect(ctx)
+		lease, err := lock.New(s, "b").TryAcquire(t.Context(), lockKey, lock.Options{TTL: lockTTL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }
