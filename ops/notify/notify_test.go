@@ -219,9 +219,13 @@ func TestRoleWakes(t *testing.T) {
 	if !n.become(first) || len(n.queue.items) != 1 {
 		t.Errorf("%d events are sent for the other replica", len(n.queue.items))
 	}
+	n.queue.items[0].born = time.Now().Add(-maxAge)
+	if n.due(); n.become(first) || len(n.queue.items) != 0 {
+		t.Errorf("%d events that this replica gave up are sent again", len(n.queue.items))
+	}
 	n.tracker.open["shop/store"] = &opened{episode: episode{Key: "shop/store"}, left: true}
-	n.queue.items = slices.Repeat(n.queue.items, maxQueue)
-	if n.become(first); testutil.ToFloat64(n.alerts.WithLabelValues(dead)) != 1 {
+	n.queue.items = slices.Repeat([]*item{{born: time.Now()}}, maxQueue)
+	if n.become(first); testutil.ToFloat64(n.alerts.WithLabelValues(dead)) != 2 {
 		t.Error("an event without room is not counted")
 	}
 }
