@@ -396,21 +396,3 @@ func refusalText(c *series.Control, a *series.ControlAnswer) string {
 func RunName(job string, number int64) string {
 	return job + "@" + TickText(utc(number))
 }
-
-// LatestText describes the latest change of a job.
-func LatestText(l *series.Change) string {
-	text := fmt.Sprintf("%s by %s at %s", l.Action, l.Who, utc(l.At).Format(time.RFC3339))
-	if l.Reason != "" {
-		text += ": " + l.Reason
-	}
-	return text
-}
-
-// PauseText describes by whom, since when, until when and why a job is paused.
-func PauseText(p *series.Pause) string {
-	text := fmt.Sprintf(", by %s, since %s", p.Who, utc(p.Since).Format(time.RFC3339))
-	if p.Until != 0 && !p.Retired() {
-		text += " until " + utc(p.Until).Format(time.RFC3339)
-	}
-	return text + ": " + p.Reason
-}
