@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -137,4 +138,26 @@ func TestEndlessReply(t *testing.T) {
 	if _, err := n.post(t.Context(), &event{}); err != nil || reply.read > 2*maxReply || !reply.closed {
 		t.Errorf("%d bytes were read, closed: %v, %v", reply.read, reply.closed, err)
 	}
+}
+
+// An ending receiver ends a context with each request, and does not answer.
+type ending struct{ end context.CancelFunc }
+
+func (e *ending) RoundTrip(r *http.Request) (*http.Response, error) {
+	e.end()
+	return nil, r.Context().Err()
+}
+
+// A heartbeat that the end of the plane interrupts is no failure, neither for the log nor for the counters.
+func TestHeartbeatAtTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T, s *cluster) {
+		ctx, end := context.WithCancel(t.Context())
+		n := New(Options{Projection: ops.New(ops.Options{Store: s, Namespace: "shop"}), Log: s.log, Heartbeat: &Target{URL: "https://beat.example/token"}})
+		n.heartbeat.Transport = &ending{end}
+		n.o.Projection.Refresh(ctx)
+		n.beat(ctx)
+		if got := testutil.ToFloat64(n.heartbeats.WithLabelValues(failed)); ctx.Err() == nil || got != 0 || s.lines("heartbeat") != 0 {
+			t.Errorf("%v failures, the log is %s", got, &s.logged)
+		}
+	})
 }
