@@ -2,6 +2,7 @@ package ops
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,4 +122,22 @@ func PausedUntil(state string) int64 {
 		return 0
 	}
 	return ms
+}
+
+// LatestText describes the latest change of a job.
+func LatestText(l *series.Change) string {
+	text := fmt.Sprintf("%s by %s at %s", l.Action, l.Who, utc(l.At).Format(time.RFC3339))
+	if l.Reason != "" {
+		text += ": " + l.Reason
+	}
+	return text
+}
+
+// PauseText describes by whom, since when, until when and why a job is paused.
+func PauseText(p *series.Pause) string {
+	text := fmt.Sprintf(", by %s, since %s", p.Who, utc(p.Since).Format(time.RFC3339))
+	if p.Until != 0 && !p.Retired() {
+		text += " until " + utc(p.Until).Format(time.RFC3339)
+	}
+	return text + ": " + p.Reason
 }

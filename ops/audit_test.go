@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -25,8 +26,14 @@ func TestAuditGaps(t *testing.T) {
 		t.Errorf("without a gap: %q", none)
 	}
 	for n, gap := range map[partitions]bool{1: true, 2: false} {
-		if text := AuditGaps(n, "", records); (text != "") != gap {
-			t.Errorf("of %d partitions: %q", n, text)
+		front := series.FrontOf(struct {
+			driver.Driver
+			partitions
+		}{nil, n})
+		for _, store := range []any{n, front} {
+			if text := AuditGaps(store, "", records); (text != "") != gap {
+				t.Errorf("of %d partitions: %q", n, text)
+			}
 		}
 	}
 }

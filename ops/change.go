@@ -296,11 +296,6 @@ func (c *Controller) due(ctx context.Context, old *series.Series, r *series.Cont
 
 // request sends a request until the answer is no doubt.
 func (c *Controller) request(ctx context.Context, r series.Control) Change {
-	if c.attached != nil {
-		if n, err := c.attached.Attached(ctx, r.Key); err == nil {
-			r.Replicas = min(n, 1)
-		}
-	}
 	a := Change{Request: r}
 	if a.Err = r.Check(); a.Err != nil { // a driver that is no series.Front would make what it does not know
 		a.Outcome = ChangeFailed
@@ -311,11 +306,12 @@ func (c *Controller) request(ctx context.Context, r series.Control) Change {
 		if i > 0 && wait.Sleep(ctx, betweenRequests) != nil {
 			break
 		}
-		if a.ControlAnswer = c.store.Control(ctx, r); a.Err == nil || c.refuses(a.Err) {
+		if a.ControlAnswer = c.control(ctx, &r); a.Err == nil || c.refuses(a.Err) {
 			break
 		}
 		doubt = true
 	}
+	a.Request = r
 	switch {
 	case a.Err != nil && !doubt && c.refuses(a.Err):
 		a.Outcome = ChangeFailed
@@ -331,6 +327,19 @@ func (c *Controller) request(ctx context.Context, r series.Control) Change {
 		a.Outcome = ChangeMade
 	}
 	return a
+}
+
+// control sends a request once. While the store does not say how many replicas are attached, one may be that must have the change:
+// that is doubt. A store that refuses the question has none.
+func (c *Controller) control(ctx context.Context, r *series.Control) series.ControlAnswer {
+	if c.attached != nil {
+		n, err := c.attached.Attached(ctx, r.Key)
+		if err != nil && !c.refuses(err) {
+			return series.ControlAnswer{Err: err}
+		}
+		r.Replicas = min(n, 1)
+	}
+	return c.store.Control(ctx, *r)
 }
 
 // refuses reports whether a request had no effect and will have none.
@@ -386,22 +395,4 @@ func refusalText(c *series.Control, a *series.ControlAnswer) string {
 // RunName returns the id of a run without its namespace.
 func RunName(job string, number int64) string {
 	return job + "@" + TickText(utc(number))
-}
-
-// LatestText describes the latest change of a job.
-func LatestText(l *series.Change) string {
-	text := fmt.Sprintf("%s by %s at %s", l.Action, l.Who, utc(l.At).Format(time.RFC3339))
-	if l.Reason != "" {
-		text += ": " + l.Reason
-	}
-	return text
-}
-
-// PauseText describes by whom, since when, until when and why a job is paused.
-func PauseText(p *series.Pause) string {
-	text := fmt.Sprintf(", by %s, since %s", p.Who, utc(p.Since).Format(time.RFC3339))
-	if p.Until != 0 && !p.Retired() {
-		text += " until " + utc(p.Until).Format(time.RFC3339)
-	}
-	return text + ": " + p.Reason
 }

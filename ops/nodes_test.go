@@ -173,6 +173,10 @@ func TestDrainingNode(t *testing.T) {
 	if want := []string{"c alive", "a draining", "b drained"}; !slices.Equal(states, want) {
 		t.Errorf("the nodes are %q, want %q", states, want)
 	}
+	s.Jobs[0].State = Unknown // the store does not answer for the job: its run may have ended
+	if views := s.NodeViews(); len(views[1].Alive) > 0 || len(s.View(s.Jobs[0], false).Alive) > 0 {
+		t.Errorf("a job that is not known has alive runs: %+v", views[1])
+	}
 	if at := nodes.lastBeat("a"); !at.IsZero() {
 		t.Errorf("a node that left was last seen at %v", at)
 	}

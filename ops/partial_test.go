@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -108,6 +109,11 @@ func TestRunOnAnotherNode(t *testing.T) {
 	dry := ops.Request{Dry: true, Control: series.Control{Key: "report", Action: series.ActionRun, Op: "dry", Who: "ann", Reason: "by hand", Until: old.Now + 60_000}}
 	if a := ops.NewController(struct{ ops.ControlStore }{s}).Make(t.Context(), &old, dry); a.Outcome != ops.ChangeStands {
 		t.Errorf("a store that has no list of nodes: %+v", a)
+	}
+	ended := []series.Run{{Number: 1000, State: series.RunDone, Owner: "dead/0123456789abcdef", Fence: 1, Attempt: 1}, {Number: 2000, State: series.RunGivenBack, Owner: "dead/0123456789abcdee", Fence: 2, Attempt: 1}}
+	old.Runs = slices.Clone(ended)
+	if a := ops.NewController(struct{ ops.ControlStore }{s}).Make(t.Context(), &old, dry); a.Outcome != ops.ChangeStands || !slices.Equal(a.Series.Runs, ended) {
+		t.Errorf("a dry run leaves the runs %+v: %s", a.Series.Runs, a.Text)
 	}
 	if a := send("before"); a.Refusal != ops.RefusedNoNode || a.Text != "no live node has report: nothing was done, see cronce status nodes" {
 		t.Errorf("%+v", a)

@@ -71,6 +71,9 @@ func silentPartition(t *testing.T, changes bool) {
 	p.Refresh(t.Context())
 	read := time.Now()
 	s.gone = []string{"late", "report"}
+	if !changes {
+		s.Open(t.Context(), []series.OpenRequest{{Key: "new", Node: "web-1", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+	}
 	for range 6 { // for more than a minute, after which all jobs are read
 		time.Sleep(12 * time.Second)
 		s.decide(t, "there", series.OutcomeOK)
@@ -94,6 +97,9 @@ func silentPartition(t *testing.T, changes bool) {
 		if listed := !slices.Contains(now.Faults, "not all jobs are known: connection refused"); listed != changes && time.Since(read) > keysEvery {
 			t.Errorf("after %v: %q", time.Since(read), now.Faults)
 		}
+	}
+	if !changes && p.Peek().Job("new") == nil {
+		t.Error("a job of the partition that answers is not known")
 	}
 	s.gone = nil
 	if now := p.Refresh(t.Context()); len(now.Faults) > 0 || !now.View(now.Job("late"), false).AsOf.Equal(time.Now()) {

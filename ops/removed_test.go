@@ -79,3 +79,21 @@ func TestDrainIsNoRemoval(t *testing.T) {
 		}
 	}
 }
+
+// A tick that was skipped behind a run without an end is explained with the last heartbeat of the run's node. One that
+// drains sends none, and renews its leases: when it left says nothing about the end of its run.
+func TestSkippedBehindALostRun(t *testing.T) {
+	t.Parallel()
+	tick := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).UnixMilli()
+	now := tick + 90_000
+	journal := series.Journal{Key: "a", Revisions: []series.RevisionUse{{Revision: "r", Spec: "* * * * *", Zone: "UTC", Node: "old", First: tick - 60_000, Since: tick - 60_000, Last: tick}},
+		Lines: []series.Line{{Verdict: series.VerdictRan, At: tick, From: tick - 60_000, To: tick, Node: "old", Fence: 7, Attempt: 1, Revision: "r"},
+			{Verdict: series.VerdictSkipped, At: tick + 60_000, From: tick, To: tick + 60_000, Node: "new", Blocker: tick, BlockerFence: 7, Reason: "overlap", Revision: "r"}}}
+	s := series.Series{Key: "a", Now: now, Mark: tick + 60_000, Runs: []series.Run{{Number: tick, State: series.RunOpen, Owner: "old/0123456789abcdef", Fence: 7, Attempt: 1, Until: now - 10_000}}}
+	for want, old := range map[string]series.Member{"run.": {Node: "old", Left: tick + 50_000}, "old was last seen at 08:01:00Z.": {Node: "old", Until: tick + 60_000 + series.MemberFor.Milliseconds()}} {
+		nodes := NewNodeList(series.MemberList{Now: now, Members: []series.Member{old, {Node: "new", Until: now + 20_000}}}, nil)
+		if a := Why(why.Question{Tick: time.UnixMilli(tick + 60_000), Journal: journal, State: s}, nodes); !strings.HasSuffix(a.Sentence, want) {
+			t.Errorf("%s\nwant %s", a.Sentence, want)
+		}
+	}
+}

@@ -175,6 +175,45 @@ type replicated struct{ *memlock.Store }
 
 func (replicated) Attached(context.Context, string) (int, error) { return 3, nil }
 
+// An uncounted store does not say how many replicas it has, but after some requests for that.
+type uncounted struct {
+	replicated
+	lose int
+	err  error
+}
+
+func (s *uncounted) Attached(ctx context.Context, key string) (int, error) {
+	if s.lose--; s.lose >= 0 {
+		return 0, s.err
+	}
+	return s.replicated.Attached(ctx, key)
+}
+
+func (*uncounted) Refuses(err error) bool { return errors.Is(err, errDenied) }
+
+// A change whose replicas cannot be counted is not made without them: one may be attached, and be promoted without it. A user that
+// may not count them makes it on the master alone.
+func TestReplicasThatAreNotCounted(t *testing.T) {
+	silent := errors.New("no answer")
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			lose     int
+			err      error
+			want     ops.Outcome
+			replicas int
+		}{{1, silent, ops.ChangeMade, 1}, {5, silent, ops.ChangeDoubt, 0}, {5, errDenied, ops.ChangeMade, 0}} {
+			s := &uncounted{replicated{memlock.New(memlock.Options{Now: time.Now})}, c.lose, c.err}
+			s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+			old := s.ReadSeries(t.Context(), []string{"report"})[0]
+			r := ops.Request{Control: series.Control{Key: "report", Action: series.ActionPause, Op: "op", Who: "ann", Reason: "by hand"}}
+			a := ops.NewController(s).Make(t.Context(), &old, r)
+			if now := s.ReadSeries(t.Context(), []string{"report"})[0]; a.Outcome != c.want || a.Request.Replicas != c.replicas || now.Paused != (c.want == ops.ChangeMade) {
+				t.Errorf("%d answers are %v: %s on %d replicas, %v, paused: %v", c.lose, c.err, a.Outcome, a.Request.Replicas, a.Err, now.Paused)
+			}
+		}
+	})
+}
+
 // A run has the overlap of its job. One that may wait does not skip, and stays beside another run if the job allows that.
 func TestOverlapOfARun(t *testing.T) {
 	for policies, want := range map[string][2]series.Overlap{

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 )
@@ -63,6 +64,32 @@ func TestStoppedWhileItAsks(t *testing.T) {
 		}
 		if s.lines("each replica") != 0 {
 			t.Errorf("it does not send without a lock: %s", &s.logged)
+		}
+	})
+}
+
+// endingLocks end a context with the grant of a lock.
+type endingLocks struct {
+	driver.Driver
+	end context.CancelFunc
+}
+
+func (s *endingLocks) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	defer s.end()
+	return s.Driver.Acquire(ctx, a)
+}
+
+// A replica that is stopped as it gets the lock gives it back.
+func TestStoppedWithTheGrant(t *testing.T) {
+	bubble(t, func(t *testing.T, s *cluster) {
+		ctx, end := context.WithCancel(t.Context())
+		New(Options{Log: s.log, Locker: lock.New(&endingLocks{s.Store, end}, "a")}).elect(ctx)
+		lease, err := lock.New(s, "b").TryAcquire(t.Context(), lockKey, lock.Options{TTL: lockTTL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }
@@ -192,9 +219,13 @@ func TestRoleWakes(t *testing.T) {
 	if !n.become(first) || len(n.queue.items) != 1 {
 		t.Errorf("%d events are sent for the other replica", len(n.queue.items))
 	}
+	n.queue.items[0].born = time.Now().Add(-maxAge)
+	if n.due(); n.become(first) || len(n.queue.items) != 0 {
+		t.Errorf("%d events that this replica gave up are sent again", len(n.queue.items))
+	}
 	n.tracker.open["shop/store"] = &opened{episode: episode{Key: "shop/store"}, left: true}
-	n.queue.items = slices.Repeat(n.queue.items, maxQueue)
-	if n.become(first); testutil.ToFloat64(n.alerts.WithLabelValues(dead)) != 1 {
+	n.queue.items = slices.Repeat([]*item{{born: time.Now()}}, maxQueue)
+	if n.become(first); testutil.ToFloat64(n.alerts.WithLabelValues(dead)) != 2 {
 		t.Error("an event without room is not counted")
 	}
 }

@@ -1,6 +1,8 @@
 package notify
 
 import (
+	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -102,6 +104,60 @@ func TestHeartbeat(t *testing.T) {
 			if n := testutil.ToFloat64(a.heartbeats.WithLabelValues(result)); n != float64(want) {
 				t.Errorf("%v heartbeats are counted as %s, want %d", n, result, want)
 			}
+		}
+	})
+}
+
+// An endless reply counts what is read of it.
+type endless struct {
+	read   int
+	closed bool
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.read += len(p); e.read > 10*maxReply {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return len(p), nil
+}
+
+func (e *endless) Close() error {
+	e.closed = true
+	return nil
+}
+
+func (e *endless) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: e, Request: r}, nil
+}
+
+// A receiver whose reply has no end costs neither much reading nor a connection.
+func TestEndlessReply(t *testing.T) {
+	reply := &endless{}
+	n := New(Options{Projection: ops.New(ops.Options{}), Log: slog.New(slog.DiscardHandler), Webhook: &Target{URL: "https://hook.example/token"}})
+	n.webhook.Transport = reply
+	if _, err := n.post(t.Context(), &event{}); err != nil || reply.read > 2*maxReply || !reply.closed {
+		t.Errorf("%d bytes were read, closed: %v, %v", reply.read, reply.closed, err)
+	}
+}
+
+// An ending receiver ends a context with each request, and does not answer.
+type ending struct{ end context.CancelFunc }
+
+func (e *ending) RoundTrip(r *http.Request) (*http.Response, error) {
+	e.end()
+	return nil, r.Context().Err()
+}
+
+// A heartbeat that the end of the plane interrupts is no failure, neither for the log nor for the counters.
+func TestHeartbeatAtTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T, s *cluster) {
+		ctx, end := context.WithCancel(t.Context())
+		n := New(Options{Projection: ops.New(ops.Options{Store: s, Namespace: "shop"}), Log: s.log, Heartbeat: &Target{URL: "https://beat.example/token"}})
+		n.heartbeat.Transport = &ending{end}
+		n.o.Projection.Refresh(ctx)
+		n.beat(ctx)
+		if got := testutil.ToFloat64(n.heartbeats.WithLabelValues(failed)); ctx.Err() == nil || got != 0 || s.lines("heartbeat") != 0 {
+			t.Errorf("%v failures, the log is %s", got, &s.logged)
 		}
 	})
 }

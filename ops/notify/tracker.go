@@ -79,6 +79,8 @@ func mayLast(s *ops.Snapshot, e *episode) bool {
 		return false
 	case !s.Known():
 		return true
+	case e.Kind == kindOverdue && s.Suspects(): // after an outage of the store, its tick is probed again
+		return true
 	case e.Kind == kindFleet:
 		return s.Nodes.Err() != nil
 	case e.Kind == kindUnknown:

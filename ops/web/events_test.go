@@ -325,3 +325,36 @@ func TestAcceptsGzip(t *testing.T) {
 		t.Errorf("%v", w.Header())
 	}
 }
+
+// A stream that follows a job to a change, which the store may have lost, reads no snapshot before its time: each would
+// cause the next one.
+func TestStreamOfALostChange(t *testing.T) {
+	pl := newPlane(t, "")
+	before := pl.p.Peek()
+	r := with(httptest.NewRequest(http.MethodGet, "/events", nil), access.Caller{ID: "a-operator", Role: access.Operator})
+	if parts := pl.live(r, "/jobs/report?change=99"); len(parts) == 0 || pl.p.Peek() != before {
+		t.Errorf("%d parts, another snapshot: %v", len(parts), pl.p.Peek() != before)
+	}
+}
+
+// A page that several streams follow is read to its end, although the stream that needed it first has just ended.
+func TestPageOfAStreamThatEnded(t *testing.T) {
+	pl := newPlane(t, "")
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	r := with(httptest.NewRequest(http.MethodGet, "/events", nil).WithContext(ctx), access.Caller{ID: "a-viewer", Role: access.Viewer})
+	if parts := fmt.Sprint(pl.live(r, "/jobs/report/runs")); !strings.Contains(parts, "<section") || strings.Contains(parts, "Not known") {
+		t.Error(parts)
+	}
+}
+
+// A stream shows a viewer no page of an operator: the routes of its pages ask for no role.
+func TestStreamOfAPageOfOperators(t *testing.T) {
+	pl := newPlane(t, "")
+	r := httptest.NewRequest(http.MethodGet, "/events", nil)
+	for target, want := range map[string]string{"/jobs": "report", "/changes?action=pause&all=1": "There is no such page."} {
+		if page := pl.page(r, livePage{access.Viewer, target}); !bytes.Contains(page, []byte(want)) {
+			t.Errorf("%s: %s", target, page)
+		}
+	}
+}

@@ -97,14 +97,11 @@ func (h *Handler) overviewOf(s *ops.Snapshot) overviewBody {
 	return b
 }
 
-// soonest returns the jobs whose next ticks come first, at most n.
+// soonest returns the jobs whose next ticks come first, at most n. A tick that a pause covers starts nothing.
 func soonest(s *ops.Snapshot, n int) (all []soon) {
 	for _, j := range s.Jobs {
-		if j.State == ops.Retired || j.Series.Paused {
-			continue
-		}
 		at := j.Next(s.AsOf)
-		if at.IsZero() || len(all) == n && !at.Before(all[n-1].At) {
+		if at.IsZero() || j.Series.PausedAt(at.UnixMilli()) || len(all) == n && !at.Before(all[n-1].At) {
 			continue
 		}
 		place := len(all)
@@ -173,8 +170,10 @@ type jobBody struct {
 
 func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
 	s, name := h.o.Projection.Snapshot(), r.PathValue("job")
-	if change, err := strconv.ParseInt(r.FormValue("change"), 10, 64); err == nil && h.may(callerOf(r), changeRoute("", series.ActionPause)) {
-		s = h.fresh(r.Context(), name, change) // another replica may have made it
+	// Another replica may have made the change. A stream, whose caller has no name, waits for the next snapshot anyway: if
+	// the store has lost the change, each snapshot would cause the next one at once.
+	if change, err := strconv.ParseInt(r.FormValue("change"), 10, 64); err == nil && callerOf(r).ID != "" && h.may(callerOf(r), changeRoute("", series.ActionPause)) {
+		s = h.fresh(r.Context(), name, change)
 	}
 	j := s.Job(name)
 	if j == nil {

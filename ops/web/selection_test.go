@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
@@ -95,4 +97,32 @@ func TestSelectionBound(t *testing.T) {
 			t.Errorf("%s: %q, %d jobs, %d already", name, got, len(b.Jobs), b.Already)
 		}
 	}
+}
+
+// A deadlined response records until when it may be written.
+type deadlined struct {
+	*httptest.ResponseRecorder
+	at time.Time
+}
+
+func (d *deadlined) SetWriteDeadline(at time.Time) error {
+	d.at = at
+	return nil
+}
+
+// The answer for several jobs may be written after the last of them was changed: a server's own deadline is that of a page.
+func TestSelectionTakesLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlane(t, "")
+		w := &deadlined{ResponseRecorder: httptest.NewRecorder()}
+		form := url.Values{"action": {"pause"}, "op": {"one"}, "reason": {"for the night"}, "job": {"report"}, "seen": {"0"}}
+		r := httptest.NewRequest("POST", "/changes", strings.NewReader(form.Encode()))
+		r.Host = "localhost"
+		r.Header.Set("Authorization", "Bearer "+pl.tokens[access.Operator])
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		pl.ServeHTTP(w, r)
+		if wants(t, w.ResponseRecorder, 200, "1 job paused"); time.Until(w.at) < selectionTimeout+changeTimeout {
+			t.Errorf("the answer must be written within %v", time.Until(w.at))
+		}
+	})
 }
