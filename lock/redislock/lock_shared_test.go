@@ -3,6 +3,7 @@ package redislock_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -115,6 +116,53 @@ func TestSharedWhenFull(t *testing.T) {
 		t.Errorf("the holders are %+v", all)
 	}
 	must(t, d.Release(t.Context(), two))
+}
+
+// A step that finds a lock free, and grants it to nobody, does not leave it free before its queue: the
+// next caller does not overtake it.
+func TestQueueIsNotOvertaken(t *testing.T) {
+	ctx := t.Context()
+	holder := driver.Acquisition{Key: "key", Owner: "n/1", TTL: time.Second, Limit: 2}
+	for name, step := range map[string]func(d *redislock.Driver, fence int64) error{
+		"late renewal": func(d *redislock.Driver, fence int64) error {
+			_, err := d.Renew(ctx, driver.LeaseRef{Key: "key", Owner: holder.Owner, Fence: fence, TTL: time.Second, Limit: 2})
+			return err
+		},
+		"force": func(d *redislock.Driver, _ int64) error {
+			_, err := d.Force(ctx, driver.ForceRequest{Key: "key", ID: "id", By: "by", Reason: "reason"})
+			return err
+		},
+	} {
+		s := simulated(t)
+		c := client(t, s.Addr())
+		d := newDriver(t, c, redislock.Options{})
+		g, err := d.Acquire(ctx, holder)
+		must(t, err)
+		if err := d.Desert(ctx, driver.Acquisition{Key: "key", Owner: "n/2", TTL: time.Minute, Limit: 1}); !isHeld(err) {
+			t.Fatal(err)
+		}
+		for _, kind := range []string{"l", "h", "e", "m"} { // in its last millisecond all of them are still there
+			must(t, c.PExpire(ctx, "cronce:v1:"+kind+":{key}", time.Minute).Err())
+		}
+		s.wait(holder.TTL)
+		if err := step(d, g.Fence); !errors.Is(err, driver.ErrLost) && !errors.Is(err, driver.ErrFree) {
+			t.Errorf("%s: %v", name, err)
+		}
+		s.wait(time.Millisecond)
+		if _, err := d.Acquire(ctx, driver.Acquisition{Key: "key", Owner: "n/3", TTL: time.Minute}); !isHeld(err) {
+			t.Errorf("after a %s a caller that came later gets %v", name, err)
+		}
+	}
+	s := simulated(t)
+	c := client(t, s.Addr())
+	must(t, c.RPush(ctx, "queue", "inbox|n/1|2").Err())
+	for range 2 { // another caller comes before shared_acquire handles the first one
+		s.wait(time.Millisecond)
+		got, err := redislock.AcquireReplies(ctx, c, []string{"lock", "queue"}, "n/2", 1000, 0, 0)
+		if want := []any{[]any{int64(2), "0", int64(0)}}; err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("before a queue the answer is %v, %v, want %v", got, err, want)
+		}
+	}
 }
 
 // Four processes read and write a lock: a writer is alone, and all get through.
