@@ -87,6 +87,26 @@ func TestSharedExpiry(t *testing.T) {
 	}
 }
 
+// The time of a holder is over at its deadline, to the millisecond, also beside one who holds the lock for longer.
+func TestSharedUntilTheDeadline(t *testing.T) {
+	s := simulated(t)
+	d := newDriver(t, client(t, s.Addr()), redislock.Options{})
+	ask := func(owner string, ttl time.Duration) error {
+		_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: owner, TTL: ttl, Limit: 2})
+		return err
+	}
+	must(t, ask("a/1", time.Second))
+	must(t, ask("b/1", time.Minute))
+	s.wait(time.Second - time.Millisecond)
+	if err := ask("c/1", time.Minute); !isHeld(err) {
+		t.Errorf("a millisecond before: %v, want a refusal", err)
+	}
+	s.wait(time.Millisecond)
+	if err := ask("c/1", time.Minute); err != nil {
+		t.Errorf("at the deadline: %v", err)
+	}
+}
+
 // A server at maxmemory renews and releases shared locks, hands them on, and
 // grants none.
 func TestSharedWhenFull(t *testing.T) {
