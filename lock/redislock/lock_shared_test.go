@@ -279,15 +279,16 @@ func TestReadAcquired(t *testing.T) {
 }
 
 // However the stored text of a holder is broken, it names no holder with a time
-// that is over or a negative limit.
+// that is over, or lies further ahead than the end of any lease, or a negative limit.
 func FuzzReadHolders(f *testing.F) {
 	f.Add("a/1", "1795207852937400|1795207852947|2147483647|")
 	f.Add("a/1", "3|1795207852947|2|cronce:v1:i:x")
+	f.Add("a/1", fmt.Sprintf("3|%d|2|", testNow+2*driver.MaxTTL.Milliseconds()+1))
 	f.Add("", "1795207852937|cronce:v1:i:x|a/1|2")
 	f.Fuzz(func(t *testing.T, owner, text string) {
 		all, ok := redislock.ReadHolders([]any{owner, text}, testNow)
 		for _, h := range all {
-			if !ok || h.Owner != owner || h.Owner == "" || h.Left <= 0 || h.Fence < 0 || h.Limit < 0 {
+			if !ok || h.Owner != owner || h.Owner == "" || h.Left <= 0 || h.Left > 2*driver.MaxTTL || h.Fence < 0 || h.Limit < 0 {
 				t.Errorf("%q is read as %+v", text, h)
 			}
 		}

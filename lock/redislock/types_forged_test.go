@@ -132,3 +132,23 @@ func TestForgedTakings(t *testing.T) {
 		}
 	}
 }
+
+// A lease that was taken is answered with the cause for as long as it would have lasted, also if a shorter
+// one of its lock was taken later.
+func TestCauseOutlivesShorterLeases(t *testing.T) {
+	s := simulated(t)
+	d := newDriver(t, client(t, s.Addr()), redislock.Options{})
+	taken := func(owner string, ttl time.Duration) driver.LeaseRef {
+		g, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: owner, TTL: ttl})
+		must(t, err)
+		_, err = d.Force(t.Context(), driver.ForceRequest{Key: "key", ID: owner, By: "by", Reason: "reason"})
+		must(t, err)
+		return driver.LeaseRef{Key: "key", Owner: owner, Fence: g.Fence, TTL: ttl}
+	}
+	long := taken("a/1", time.Hour)
+	taken("b/1", time.Second)
+	s.wait(2 * time.Second)
+	if _, err := d.Renew(t.Context(), long); !errors.Is(err, driver.ErrForced) {
+		t.Errorf("the renewal says %v, want lock.ErrForced", err)
+	}
+}
