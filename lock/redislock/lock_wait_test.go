@@ -403,3 +403,16 @@ func TestEndOfWaitKeepsTheDoubt(t *testing.T) {
 		t.Errorf("the error is %v, want that of the context and the doubt", err)
 	}
 }
+
+// A waiter whose wake-ups arrive probes rarely, but as the first of the queue of a shared lock it probes
+// each second: otherwise the store takes it for gone.
+func TestUntilProbe(t *testing.T) {
+	for _, c := range []struct {
+		sure, first bool
+		want        time.Duration
+	}{{false, false, time.Second}, {false, true, time.Second}, {true, true, time.Second}, {true, false, 10 * time.Second}} {
+		if got := redislock.UntilProbe(c.sure, c.first); got < c.want || got > c.want+time.Second/8 {
+			t.Errorf("%+v: the next probe comes after %v", c, got)
+		}
+	}
+}
