@@ -107,6 +107,18 @@ func TestSharedUntilTheDeadline(t *testing.T) {
 	}
 }
 
+// Owners of the queue that fit beside one that barges are served in the same step.
+func TestServedBesideOneThatBarges(t *testing.T) {
+	c := client(t, simulated(t).Addr())
+	d := newDriver(t, c, redislock.Options{})
+	must(t, c.RPush(t.Context(), "cronce:v1:q:{key}", "inbox|n/1|2").Err())
+	_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: time.Minute, Limit: 2, Barge: true})
+	must(t, err)
+	if all, err := d.Holders(t.Context(), "key"); err != nil || len(all) != 2 || all[1].Owner != "n/1" {
+		t.Errorf("the holders are %+v, %v", all, err)
+	}
+}
+
 // A server at maxmemory renews and releases shared locks, hands them on, and
 // grants none.
 func TestSharedWhenFull(t *testing.T) {
