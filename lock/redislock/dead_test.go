@@ -70,21 +70,28 @@ func TestDeadWaitersCostNothing(t *testing.T) {
 }
 
 // A server that was restarted has lost all connections, and the waiters reconnect a moment later:
-// while none of them is connected, the key is reserved for the first.
+// while none of them is connected, the key is reserved for the first. The queue is kept for as long as
+// the waiters have set, since they may look as rarely as before.
 func TestKeptForTheFirstOfThoseWhoAreGone(t *testing.T) {
-	addr := redisserver.Start(t).Addr()
-	l, d := pod(t, addr, "holder")
-	held := acquireKey(t, l, "key")
-	first := driver.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute}
-	_ = d.DesertSure(t.Context(), first) // held
-	deserters(t, addr, 1)
-	must(t, held.Release(t.Context()))
-	at, err := d.Inspect(t.Context(), "key")
-	must(t, err)
-	if at.Owner != first.Owner || at.Waiting != 10 {
-		t.Errorf("the key stands at %+v, want it kept for %s before ten others", at, first.Owner)
+	for _, limit := range []int{1, lock.NoLimit} {
+		s := simulated(t)
+		c := client(t, s.Addr())
+		l, d := pod(t, s.Addr(), "holder")
+		held := acquireKey(t, l, "key")
+		first := driver.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute, Limit: limit}
+		_ = d.DesertSure(t.Context(), first) // held
+		deserters(t, s.Addr(), limit)
+		must(t, held.Release(t.Context()))
+		at, err := d.Inspect(t.Context(), "key")
+		must(t, err)
+		if at.Owner != first.Owner || at.Waiting != 10 {
+			t.Errorf("limit %d: the key stands at %+v, want it kept for %s before ten others", limit, at, first.Owner)
+		}
+		if left := c.PTTL(t.Context(), "cronce:v1:q:{key}").Val(); left != 20*time.Second {
+			t.Errorf("limit %d: the queue is kept for %v, want 20s", limit, left)
+		}
+		must(t, d.DesertSure(t.Context(), first)) // it is back
 	}
-	must(t, d.DesertSure(t.Context(), first)) // it is back
 }
 
 // While the key is held, a waiter gets no message for ten seconds, and sends no request until it is

@@ -72,6 +72,12 @@ func (d *Driver) unsure(a *driver.Acquisition) *waiter {
 	return &waiter{driver: d, a: a, seat: seat{inbox: d.inbox.channel}}
 }
 
+// UntilProbe returns when a waiter probes again whose lock is held for a minute.
+func UntilProbe(sure, first bool) time.Duration {
+	w := waiter{seat: seat{sure: sure}, first: first}
+	return w.untilProbe(&driver.HeldError{Left: time.Minute})
+}
+
 // Inbox is the channel on which waiters are notified.
 func (d *Driver) Inbox() string { return d.inbox.channel }
 

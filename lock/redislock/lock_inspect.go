@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -115,7 +116,7 @@ func readHolders(parts []any, now int64) ([]driver.Holder, bool) {
 			kept = append(kept, h)
 		}
 	}
-	order := func(a, b driver.Holder) int { return int(a.Fence - b.Fence) }
+	order := func(a, b driver.Holder) int { return cmp.Compare(a.Fence, b.Fence) }
 	slices.SortFunc(all, order)
 	slices.SortFunc(kept, order)
 	for i := range kept {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -136,6 +137,50 @@ func TestSeveralInCluster(t *testing.T) {
 	all, err = lock.New(apart, "n").AcquireAll(t.Context(), keys, lock.Options{})
 	must(t, err)
 	must(t, all.Release(t.Context()))
+}
+
+// A later slot refuses, and the locks of an earlier one cannot be given back: the caller may have some,
+// so the answer is doubt and no refusal.
+func TestSeveralThatAreNotGivenBack(t *testing.T) {
+	addr := simulated(t).Addr()
+	c := redis.NewClusterClient(&redis.ClusterOptions{MaxRedirects: -1, ContextTimeoutEnabled: true, ReadTimeout: time.Minute,
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+			return []redis.ClusterSlot{{End: slots - 1, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
+		}})
+	t.Cleanup(func() { _ = c.Close() })
+	d := newDriver(t, c, redislock.Options{GroupBy: "/"})
+	acquire(t, d, "b/1", "x/1")
+	keys := []string{"a/1", "a/2", "b/1", "b/2"}
+	if _, err := d.AcquireAll(t.Context(), several("n/1", keys...)); !isHeld(err) {
+		t.Errorf("with locks given back: %v, want a refusal", err)
+	}
+	c.AddHook(new(cutAfterRefusal))
+	if _, err := d.AcquireAll(t.Context(), several("n/2", keys...)); err == nil || isHeld(err) {
+		t.Errorf("without locks given back: %v, want doubt", err)
+	}
+}
+
+// cutAfterRefusal loses all requests after one that was refused.
+type cutAfterRefusal struct{ cut bool }
+
+func (*cutAfterRefusal) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (*cutAfterRefusal) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *cutAfterRefusal) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if h.cut {
+			cmd.SetErr(io.ErrUnexpectedEOF)
+			return io.ErrUnexpectedEOF
+		}
+		err := next(ctx, cmd)
+		if asked, is := cmd.(*redis.Cmd); is {
+			reply, _ := asked.Val().([]any)
+			h.cut = len(reply) > 0 && reply[0] == int64(0)
+		}
+		return err
+	}
 }
 
 // With any names and any separator, no two locks share a key, and locks with the same name up to

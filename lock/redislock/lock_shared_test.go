@@ -3,6 +3,7 @@ package redislock_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -86,6 +87,38 @@ func TestSharedExpiry(t *testing.T) {
 	}
 }
 
+// The time of a holder is over at its deadline, to the millisecond, also beside one who holds the lock for longer.
+func TestSharedUntilTheDeadline(t *testing.T) {
+	s := simulated(t)
+	d := newDriver(t, client(t, s.Addr()), redislock.Options{})
+	ask := func(owner string, ttl time.Duration) error {
+		_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: owner, TTL: ttl, Limit: 2})
+		return err
+	}
+	must(t, ask("a/1", time.Second))
+	must(t, ask("b/1", time.Minute))
+	s.wait(time.Second - time.Millisecond)
+	if err := ask("c/1", time.Minute); !isHeld(err) {
+		t.Errorf("a millisecond before: %v, want a refusal", err)
+	}
+	s.wait(time.Millisecond)
+	if err := ask("c/1", time.Minute); err != nil {
+		t.Errorf("at the deadline: %v", err)
+	}
+}
+
+// Owners of the queue that fit beside one that barges are served in the same step.
+func TestServedBesideOneThatBarges(t *testing.T) {
+	c := client(t, simulated(t).Addr())
+	d := newDriver(t, c, redislock.Options{})
+	must(t, c.RPush(t.Context(), "cronce:v1:q:{key}", "inbox|n/1|2").Err())
+	_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: time.Minute, Limit: 2, Barge: true})
+	must(t, err)
+	if all, err := d.Holders(t.Context(), "key"); err != nil || len(all) != 2 || all[1].Owner != "n/1" {
+		t.Errorf("the holders are %+v, %v", all, err)
+	}
+}
+
 // A server at maxmemory renews and releases shared locks, hands them on, and
 // grants none.
 func TestSharedWhenFull(t *testing.T) {
@@ -115,6 +148,55 @@ func TestSharedWhenFull(t *testing.T) {
 		t.Errorf("the holders are %+v", all)
 	}
 	must(t, d.Release(t.Context(), two))
+	_, err = d.Replicas(t.Context(), "key") // the touch is accepted
+	must(t, err)
+}
+
+// A step that finds a lock free, and grants it to nobody, does not leave it free before its queue: the
+// next caller does not overtake it.
+func TestQueueIsNotOvertaken(t *testing.T) {
+	ctx := t.Context()
+	holder := driver.Acquisition{Key: "key", Owner: "n/1", TTL: time.Second, Limit: 2}
+	for name, step := range map[string]func(d *redislock.Driver, fence int64) error{
+		"late renewal": func(d *redislock.Driver, fence int64) error {
+			_, err := d.Renew(ctx, driver.LeaseRef{Key: "key", Owner: holder.Owner, Fence: fence, TTL: time.Second, Limit: 2})
+			return err
+		},
+		"force": func(d *redislock.Driver, _ int64) error {
+			_, err := d.Force(ctx, driver.ForceRequest{Key: "key", ID: "id", By: "by", Reason: "reason"})
+			return err
+		},
+	} {
+		s := simulated(t)
+		c := client(t, s.Addr())
+		d := newDriver(t, c, redislock.Options{})
+		g, err := d.Acquire(ctx, holder)
+		must(t, err)
+		if err := d.Desert(ctx, driver.Acquisition{Key: "key", Owner: "n/2", TTL: time.Minute, Limit: 1}); !isHeld(err) {
+			t.Fatal(err)
+		}
+		for _, kind := range []string{"l", "h", "e", "m"} { // in its last millisecond all of them are still there
+			must(t, c.PExpire(ctx, "cronce:v1:"+kind+":{key}", time.Minute).Err())
+		}
+		s.wait(holder.TTL)
+		if err := step(d, g.Fence); !errors.Is(err, driver.ErrLost) && !errors.Is(err, driver.ErrFree) {
+			t.Errorf("%s: %v", name, err)
+		}
+		s.wait(time.Millisecond)
+		if _, err := d.Acquire(ctx, driver.Acquisition{Key: "key", Owner: "n/3", TTL: time.Minute}); !isHeld(err) {
+			t.Errorf("after a %s a caller that came later gets %v", name, err)
+		}
+	}
+	s := simulated(t)
+	c := client(t, s.Addr())
+	must(t, c.RPush(ctx, "queue", "inbox|n/1|2").Err())
+	for range 2 { // another caller comes before shared_acquire handles the first one
+		s.wait(time.Millisecond)
+		got, err := redislock.AcquireReplies(ctx, c, []string{"lock", "queue"}, "n/2", 1000, 0, 0)
+		if want := []any{[]any{int64(2), "0", int64(0)}}; err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("before a queue the answer is %v, %v, want %v", got, err, want)
+		}
+	}
 }
 
 // Four processes read and write a lock: a writer is alone, and all get through.
@@ -211,15 +293,16 @@ func TestReadAcquired(t *testing.T) {
 }
 
 // However the stored text of a holder is broken, it names no holder with a time
-// that is over or a negative limit.
+// that is over, or lies further ahead than the end of any lease, or a negative limit.
 func FuzzReadHolders(f *testing.F) {
 	f.Add("a/1", "1795207852937400|1795207852947|2147483647|")
 	f.Add("a/1", "3|1795207852947|2|cronce:v1:i:x")
+	f.Add("a/1", fmt.Sprintf("3|%d|2|", testNow+2*driver.MaxTTL.Milliseconds()+1))
 	f.Add("", "1795207852937|cronce:v1:i:x|a/1|2")
 	f.Fuzz(func(t *testing.T, owner, text string) {
 		all, ok := redislock.ReadHolders([]any{owner, text}, testNow)
 		for _, h := range all {
-			if !ok || h.Owner != owner || h.Owner == "" || h.Left <= 0 || h.Fence < 0 || h.Limit < 0 {
+			if !ok || h.Owner != owner || h.Owner == "" || h.Left <= 0 || h.Left > 2*driver.MaxTTL || h.Fence < 0 || h.Limit < 0 {
 				t.Errorf("%q is read as %+v", text, h)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -401,5 +403,50 @@ func TestEndOfWaitKeepsTheDoubt(t *testing.T) {
 	stop()
 	if err := <-ended; !errors.Is(err, context.Canceled) || !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("the error is %v, want that of the context and the doubt", err)
+	}
+}
+
+// A waiter whose wake-ups arrive probes rarely, but as the first of the queue of a shared lock it probes
+// each second: otherwise the store takes it for gone.
+func TestUntilProbe(t *testing.T) {
+	for _, c := range []struct {
+		sure, first bool
+		want        time.Duration
+	}{{false, false, time.Second}, {false, true, time.Second}, {true, true, time.Second}, {true, false, 10 * time.Second}} {
+		if got := redislock.UntilProbe(c.sure, c.first); got < c.want || got > c.want+time.Second/8 {
+			t.Errorf("%+v: the next probe comes after %v", c, got)
+		}
+	}
+}
+
+// A waiter whose request to give up its place fails repeats it.
+func TestGivesUpAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := client(t, "nowhere:1")
+		h := new(failsOnce)
+		c.AddHook(h)
+		newDriver(t, c, redislock.Options{}).GiveUp(t.Context(), driver.Acquisition{Key: "key", Owner: "n/1"})
+		if h.asked != 2 {
+			t.Errorf("it has sent %d requests, want 2", h.asked)
+		}
+	})
+}
+
+// failsOnce loses the first request, and answers that all others have freed one lock.
+type failsOnce struct{ asked int }
+
+func (*failsOnce) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (*failsOnce) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *failsOnce) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, cmd redis.Cmder) error {
+		if h.asked++; h.asked == 1 {
+			cmd.SetErr(io.ErrUnexpectedEOF)
+			return io.ErrUnexpectedEOF
+		}
+		cmd.(interface{ SetVal(any) }).SetVal([]any{int64(1)})
+		return nil
 	}
 }

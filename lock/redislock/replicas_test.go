@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -241,6 +242,47 @@ func TestReplicasDenied(t *testing.T) {
 	}
 	if n, err := d.Replicas(t.Context(), "key"); err == nil {
 		t.Errorf("there are %d replicas", n)
+	}
+}
+
+// A lease that too few replicas have is given back also if the caller's context has ended meanwhile.
+func TestGivenBackAfterTheEnd(t *testing.T) {
+	for name, limit := range map[string]int{"alone": 1, "shared": 2} {
+		c := client(t, redisserver.Start(t).Addr())
+		d := newDriver(t, c, redislock.Options{AckTimeout: time.Millisecond})
+		a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: time.Minute, Limit: limit, Replicas: 1}
+		_, err := d.Acquire(t.Context(), a) // the server knows the scripts now
+		lacks(t, name, err, 1, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		h := &endAfterPipeline{end: cancel}
+		c.AddHook(h)
+		_, err = d.Acquire(ctx, a)
+		lacks(t, name, err, 1, 0)
+		if ctx.Err() == nil || h.sent.Load() != 1 {
+			t.Errorf("%s: %d requests after the end", name, h.sent.Load())
+		}
+	}
+}
+
+// endAfterPipeline ends a context after each pipeline of a client, and counts its other requests.
+type endAfterPipeline struct {
+	end  func()
+	sent atomic.Int64
+}
+
+func (*endAfterPipeline) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *endAfterPipeline) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		h.sent.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+func (h *endAfterPipeline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		defer h.end()
+		return next(ctx, cmds)
 	}
 }
 

@@ -132,3 +132,35 @@ func TestForgedTakings(t *testing.T) {
 		}
 	}
 }
+
+// A lease that was taken is answered with the cause for as long as it would have lasted, also if a shorter
+// one of its lock was taken later. A repetition of the first request takes nothing.
+func TestCauseOutlivesShorterLeases(t *testing.T) {
+	s := simulated(t)
+	d := newDriver(t, client(t, s.Addr()), redislock.Options{})
+	force := func(id string) driver.ForceRecord {
+		made, err := d.Force(t.Context(), driver.ForceRequest{Key: "key", ID: id, By: "by", Reason: "reason"})
+		must(t, err)
+		return made
+	}
+	taken := func(owner string, ttl time.Duration) driver.LeaseRef {
+		g, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: owner, TTL: ttl})
+		must(t, err)
+		force(owner)
+		return driver.LeaseRef{Key: "key", Owner: owner, Fence: g.Fence, TTL: ttl}
+	}
+	long := taken("a/1", time.Hour)
+	taken("b/1", time.Second)
+	s.wait(2 * time.Second)
+	if _, err := d.Renew(t.Context(), long); !errors.Is(err, driver.ErrForced) {
+		t.Errorf("the renewal says %v, want lock.ErrForced", err)
+	}
+	_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "c/1", TTL: time.Hour})
+	must(t, err)
+	if again := force(long.Owner); len(again.Owners) != 1 || again.Owners[0].Owner != long.Owner {
+		t.Errorf("a repetition after another force is answered %+v", again)
+	}
+	if at, err := d.Inspect(t.Context(), "key"); err != nil || at.Owner != "c/1" {
+		t.Errorf("after a repetition the key stands at %+v, %v", at, err)
+	}
+}

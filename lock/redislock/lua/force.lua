@@ -39,6 +39,7 @@ elseif s.shared then
   table.sort(held, function(a, b) return tonumber(a.fence) < tonumber(b.fence) end)
 end
 if #held == 0 then
+  serve(s)
   settle(s)
   return 0
 end

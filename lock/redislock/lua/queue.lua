@@ -97,8 +97,8 @@ local function ask(lock, queue, me, ttl, seen, barge)
     fence = string.format('%.0f', fence)
     redis.call('SET', lock, fence .. '|' .. me, 'PX', ttl)
     local passed = not barge and pass(lock, queue, fence, me)
-    if passed == nil then
-      remember(lock, fence)
+    if passed == nil then -- a bare fence before a queue would let the next caller overtake it
+      if text then remember(lock, text) else redis.call('DEL', lock) end
       return {2, '0', 0}
     elseif not passed then
       return {1, fence, tonumber(ttl)}

@@ -19,6 +19,8 @@ if alive and s.alone then
 elseif alive then
   s.count = s.count - 1 -- it is put back
   put(s, ARGV[1], mine.fence, int(mine.limit), ttl)
+else
+  serve(s) -- a lock that look has freed is not left free before its queue
 end
 settle(s)
 return alive and ttl or 0
