@@ -65,7 +65,9 @@ func TestReleaseFollowsLateAnswers(t *testing.T) {
 			t.Error("it is settled after the first of two answers")
 		}
 		go func() { n.answered(one) }()
-		if !settles(one) || len(n.late) != 0 {
+		settled := settles(one)
+		synctest.Wait() // for the goroutine
+		if !settled || len(n.late) != 0 {
 			t.Errorf("after both answers: %d late leases are remembered, want none", len(n.late))
 		}
 	})
