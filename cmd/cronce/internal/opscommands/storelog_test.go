@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,19 +19,26 @@ import (
 // away is a store that can be out of reach.
 type away struct {
 	ops.Store
+	mu  sync.Mutex
 	err error
 }
 
+func (s *away) fault() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
 func (s *away) Keys(ctx context.Context) ([]string, error) {
-	if s.err != nil {
-		return nil, s.err
+	if err := s.fault(); err != nil {
+		return nil, err
 	}
 	return s.Store.Keys(ctx)
 }
 
 func (s *away) Members(ctx context.Context) (series.MemberList, error) {
-	if s.err != nil {
-		return series.MemberList{}, s.err
+	if err := s.fault(); err != nil {
+		return series.MemberList{}, err
 	}
 	return s.Store.Members(ctx)
 }
@@ -51,8 +59,10 @@ func TestLogStore(t *testing.T) {
 				takes      time.Duration
 				away, back int // lines
 			}{{nil, time.Minute, 0, 0}, {errors.New("no route"), 150 * time.Second, 3, 0}, {nil, 2 * time.Minute, 0, 1}} {
+				s.mu.Lock()
 				log.Reset()
 				s.err = c.err
+				s.mu.Unlock()
 				time.Sleep(c.takes)
 				synctest.Wait()
 				if away, back := strings.Count(log.String(), "store unreachable"), strings.Count(log.String(), "store back"); away != c.away || back != c.back {
