@@ -137,20 +137,21 @@ func checkURL(raw string) error {
 // Send posts one message. Its error is a *GatewayError that contains neither the recipient nor the
 // token, and only the status of the reply.
 func (g *HTTP) Send(ctx context.Context, m Message) error {
-	ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
+	sending, cancel := context.WithTimeout(ctx, g.config.Timeout)
 	defer cancel()
 	// The client repeats a request with a key by itself, so that its error may be about a repeat only.
 	var asked, got atomic.Bool // a connection
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	sending = httptrace.WithClientTrace(sending, &httptrace.ClientTrace{
 		GetConn: func(string) { asked.Store(true) }, GotConn: func(httptrace.GotConnInfo) { got.Store(true) }})
-	request, err := g.request(ctx, m)
+	request, err := g.request(sending, m)
 	if err != nil {
 		return &GatewayError{Err: outbound.Bare(err), Permanent: true}
 	}
 	reply, err := g.client.Do(request)
 	if err != nil {
 		unsent := asked.Load() && !got.Load() // no server was reached
-		return &GatewayError{Err: outbound.Bare(err), Unsure: !unsent, Pause: unsent}
+		// The end of the run is no fault of the gateway.
+		return &GatewayError{Err: outbound.Bare(err), Unsure: !unsent, Pause: unsent && ctx.Err() == nil}
 	}
 	defer reply.Body.Close()
 	// The body of the reply is not used, and may repeat the request.

@@ -191,6 +191,21 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// A run ends while its gateway is dialled: the message was not sent, and nothing is known about the gateway.
+func TestHTTPEndsBeforeTheRequest(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := func(dial context.Context, _, _ string) (net.Conn, error) {
+		cancel()
+		<-dial.Done()
+		return nil, dial.Err()
+	}
+	g := newHTTP(t, sms.HTTPConfig{URL: "https://gateway.example", Client: &http.Client{Transport: &http.Transport{DialContext: ended}}})
+	err := g.Send(ctx, hello)
+	if e, ok := errors.AsType[*sms.GatewayError](err); !ok || e.Unsure || e.Pause {
+		t.Errorf("Send = %+v, want it unsent, without a pause", err)
+	}
+}
+
 func TestHTTPEndsWithItsContext(t *testing.T) {
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))

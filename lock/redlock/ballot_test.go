@@ -121,8 +121,11 @@ func TestSuspendedMachine(t *testing.T) {
 				t.Errorf("acquisition %d does not read the time", i)
 			}
 		}
-		if d.fences.set(moment{}, 0) {
-			t.Error("the time from before is known after a failed reading")
+		for _, late := range []int64{0, before.wall.UnixMicro()} { // the answers to a request from before
+			d.fences.set(before, late)
+			if d.fences.set(d.now(), 0) {
+				t.Errorf("the time from before is known after a failed reading, and %d", late)
+			}
 		}
 		a, b := driver.Acquisition{TTL: time.Minute}, ballot{majority: 1, answers: []answer{{code: yes, fence: before.wall.UnixMicro(), left: time.Minute}}}
 		if g, err := d.grant(t.Context(), &a, 1, b, time.Now(), before); !errors.Is(err, ErrNoQuorum) {
@@ -149,7 +152,7 @@ func TestOldTimeIsReadByOne(t *testing.T) {
 			if first, second := d.fences.old(d.now()), d.fences.old(d.now()); !first || second {
 				t.Errorf("reading %d: the first caller reads it: %v, the second: %v", i, first, second)
 			}
-			if !d.fences.set(moment{}, 0) {
+			if !d.fences.set(d.now(), 0) {
 				t.Errorf("reading %d failed: the time is unknown", i)
 			}
 		}

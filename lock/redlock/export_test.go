@@ -48,6 +48,9 @@ func (d *Driver) TellTime(now time.Time, ago time.Duration) {
 	d.fences.set(moment{t, t.Round(0)}, now.Add(-ago).UnixMicro())
 }
 
+// Suspend makes the driver see that its machine was suspended.
+func (d *Driver) Suspend(long time.Duration) { d.slept += long }
+
 // TimeKept is how long the driver uses that time.
 const TimeKept = timeKept
 

@@ -319,3 +319,42 @@ func TestFenceWrittenBack(t *testing.T) {
 
 // anHourAhead returns a fence that no clock reaches during a test, and that is not doubt.
 func anHourAhead() int64 { return time.Now().Add(time.Hour).UnixMicro() }
+
+// A nap is a hook that calls a function before it sends a script that is no request of a lease.
+type nap func()
+
+func (n nap) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (n nap) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); args[0] == "evalsha" && args[1] != redlock.AcquireHash() {
+			n()
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (n nap) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// The machine is suspended while an owner gives its vote back because the votes are split, until the
+// others have ended. The fence of its next request comes from the time of the servers after that.
+func TestSuspendedWhileVotesAreSplit(t *testing.T) {
+	sims, cs := simulated(t, 3, 0)
+	d := newDriver(t, cs, redlock.Options{Namespace: "nap", NodeTimeout: slow})
+	d.Warm(t.Context())
+	for i, other := range []string{"a/1", "a/2"} {
+		must(t, cs[i].Set(t.Context(), redlock.Key("nap", "key"), redlock.State(1, 1, 0, other), time.Minute).Err())
+	}
+	cs[2].AddHook(nap(sync.OnceFunc(func() {
+		d.Suspend(time.Hour)
+		for _, s := range sims {
+			s.wait(time.Hour)
+		}
+	})))
+	g, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "b/1", TTL: time.Minute})
+	if least := sims[0].now.UnixMicro(); err != nil || g.Fence < least {
+		t.Errorf("the fence is %d, %v, want %d or more", g.Fence, err, least)
+	}
+}

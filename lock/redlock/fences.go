@@ -84,15 +84,17 @@ func (f *fences) old(now moment) bool {
 	return ask
 }
 
-// set records the servers' time after an attempt to read it. If read is zero, the attempt failed
-// and the known time stays; so does one that was read later. It reports whether a time is known.
-func (f *fences) set(read moment, micros int64) bool {
+// set records the servers' time after an attempt to read it, which began at a moment. 0: the attempt
+// failed, and the known time stays; so does one that was read later. It reports whether a time is
+// known: an attempt that began before the machine was suspended may have ended since.
+func (f *fences) set(began moment, micros int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asking = false
-	if later := read.monotonic.After(f.read.monotonic); later || !f.known && read != (moment{}) {
-		f.known, f.read, f.time = true, read, micros
+	if micros > 0 && (!f.known || began.monotonic.After(f.read.monotonic)) {
+		f.known, f.read, f.time = true, began, micros
 	}
+	f.known = f.known && began.suspended(f.read) <= maxSuspended
 	return f.known
 }
 
@@ -101,12 +103,11 @@ func (f *fences) set(read moment, micros int64) bool {
 func (d *Driver) propose(ctx context.Context, a *driver.Acquisition) (int64, error) {
 	if sent := d.now(); d.fences.old(sent) {
 		b := d.sendAll(ctx, d.patience(a.TTL), request{args: []any{"time"}}, question{to: d.all, enough: ballot.timed})
-		var read moment
 		var micros int64
 		if b.timed() {
-			read, micros = sent, b.median()
+			micros = b.median()
 		}
-		if !d.fences.set(read, micros) {
+		if !d.fences.set(sent, micros) {
 			return 0, d.doubt(ctx, "acquire", b)
 		}
 	}

@@ -43,9 +43,6 @@ func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 		keeps := again && b.leads(a.Owner)
 		if err != nil && !keeps {
 			d.undo(ctx, &a, attempt, fence, b)
-			// Servers recognise an undone request by its fence, too: the next request needs
-			// another.
-			proposed, fence = d.now(), d.fences.next(a.Fence)
 		}
 		if !again {
 			return g, err
@@ -56,6 +53,15 @@ func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 		if wait.Sleep(ctx, min(backoff(lost, time.Since(sent)), time.Until(give))) != nil {
 			d.undo(ctx, &a, attempt, fence, b)
 			return g, fmt.Errorf("redlock: acquire: %w", ctx.Err())
+		}
+		if keeps {
+			continue
+		}
+		// Servers recognise an undone request by its fence, too: this one needs another. The machine
+		// may have been suspended since the time of the servers was read.
+		proposed = d.now()
+		if fence, err = d.propose(ctx, &a); err != nil {
+			return driver.Grant{}, err
 		}
 	}
 }

@@ -159,9 +159,14 @@ func TestSecondNodeOfAWaiter(t *testing.T) {
 		got <- err
 	}()
 	queuedBehind(t, d, "k", 1)
-	second, err := op.Create(d.LockPath("k")+"/b%2F1#2#", []byte("1|60000|0|true"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	must(t, err)
+	put := func(owner string) string {
+		path, err := op.Create(d.LockPath("k")+"/"+owner+"#2#", []byte("1|60000|0|true"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		must(t, err)
+		return path
+	}
+	second := put("b%2F1")
 	rig.Eventually(t, "the end of the second node", func() bool {
+		must(t, op.Delete(put("c%2F1"), -1)) // a change, for a waiter that watches only since the second node exists
 		there, _, err := op.Exists(second)
 		return err == nil && !there
 	})

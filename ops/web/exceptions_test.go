@@ -174,3 +174,26 @@ func TestRunsOfAllJobsHaveOlderExceptions(t *testing.T) {
 		t.Errorf("the API: %s", text)
 	}
 }
+
+// The ticks that share a line are named after the verdict of the last, if it has one that its state does not say.
+func TestTicksThatShareALine(t *testing.T) {
+	p := newPast(t, 0, nil)
+	from := ops.InstantOf(p.now)
+	for want, r := range map[string]ops.Run{
+		"ticks after 08:00:00: missed":                    {State: ops.OK, Verdict: "ran", Outcome: "ok", Between: "missed", From: from},
+		"error; ticks after 08:00:00: missed":             {State: ops.Failing, Verdict: "ran", Outcome: "error", Between: "missed", From: from},
+		"attempt 2; ticks after 08:00:00: missed":         {State: ops.OK, Verdict: "ran", Outcome: "ok", Attempt: 2, Between: "missed", From: from},
+		"with all ticks after 08:00:00":                   {State: ops.Missed, Verdict: "missed", Between: "missed", From: from},
+		"skipped: overlap; with all ticks after 08:00:00": {State: ops.Skipped, Verdict: "skipped", Reason: "overlap", Between: "skipped", From: from},
+	} {
+		var text strings.Builder
+		if err := p.h.pages.templates.ExecuteTemplate(&text, "runcells", map[string]any{"Run": r, "Now": p.now, "Named": false}); err != nil {
+			t.Fatal(err)
+		}
+		_, cell, _ := strings.Cut(text.String(), `data-label="Verdict">`)
+		cell, _, _ = strings.Cut(cell, "</td>")
+		if got := strings.TrimSpace(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(cell, "")); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+}
