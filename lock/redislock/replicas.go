@@ -2,6 +2,7 @@ package redislock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -178,7 +179,8 @@ func (a *acknowledged) send(ctx context.Context, whole bool) (asked, touched, wa
 }
 
 // Attached returns how many replicas the server that judges the series has attached, including
-// those that lag or do not answer at the moment.
+// those that lag or do not answer at the moment. It returns 0 if the server answers with an error,
+// as without the right to ask. Its own error is doubt.
 func (d *Driver) Attached(ctx context.Context, series string) (int, error) {
 	node, err := d.master(ctx, d.keys.partitions[d.keys.partition(series)])
 	if err != nil {
@@ -190,6 +192,9 @@ func (d *Driver) Attached(ctx context.Context, series string) (int, error) {
 		_, err := pipe.Exec(ctx)
 		return info.Val(), err
 	})
+	if _, answered := errors.AsType[redis.Error](err); answered {
+		return 0, nil // the server does not say, and will not
+	}
 	if err != nil {
 		return 0, fmt.Errorf("redislock: replicas: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
@@ -327,4 +328,20 @@ func masterOf(t *testing.T, c redis.UniversalClient, key string) string {
 	m, err := c.(*redis.ClusterClient).MasterForKey(t.Context(), "cronce:v1:l:{"+key+"}")
 	must(t, err)
 	return m.Options().Addr
+}
+
+// A server that answers the question for its replicas with an error has none. One that does not answer may have some.
+func TestReplicasAreNotSaid(t *testing.T) {
+	m := miniredis.RunT(t) // it knows no INFO replication
+	d, err := redislock.New(client(t, m.Addr()), redislock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := d.Attached(t.Context(), "job"); n != 0 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	m.Close()
+	if n, err := d.Attached(t.Context(), "job"); err == nil {
+		t.Errorf("without a server: %d replicas", n)
+	}
 }
