@@ -145,7 +145,7 @@ func TestRenewalIsDoubtOrLoss(t *testing.T) {
 		{[]answer{{code: no}, silent, silent}, ErrNoQuorum},
 	} {
 		_, err := d.renewal(t.Context(), &driver.LeaseRef{TTL: time.Minute}, 1, time.Now(), ballot{majority: 2, answers: c.answers})
-		if !errors.Is(err, c.want) || errors.Is(err, driver.ErrLost) != (c.want == driver.ErrLost) {
+		if !errors.Is(err, c.want) || errors.Is(err, driver.ErrLost) != errors.Is(c.want, driver.ErrLost) {
 			t.Errorf("%+v: %v, want %v", c.answers, err, c.want)
 		}
 	}
