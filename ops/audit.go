@@ -133,7 +133,7 @@ func LatestText(l *series.Change) string {
 	return text
 }
 
-// PauseText describes by whom, since when, until when and why a job is paused.
+// PauseText describes the operator, the time, the end and the reason of a pause.
 func PauseText(p *series.Pause) string {
 	text := fmt.Sprintf(", by %s, since %s", p.Who, utc(p.Since).Format(time.RFC3339))
 	if p.Until != 0 && !p.Retired() {

@@ -71,7 +71,7 @@ func TestDeadWaitersCostNothing(t *testing.T) {
 
 // A server that was restarted has lost all connections, and the waiters reconnect a moment later:
 // while none of them is connected, the key is reserved for the first. The queue is kept for as long as
-// the waiters have set, since they may look as rarely as before.
+// the waiters have set, since they may probe as rarely as before.
 func TestKeptForTheFirstOfThoseWhoAreGone(t *testing.T) {
 	for _, limit := range []int{1, lock.NoLimit} {
 		s := simulated(t)

@@ -87,7 +87,7 @@ func TestSharedExpiry(t *testing.T) {
 	}
 }
 
-// The time of a holder is over at its deadline, to the millisecond, also beside one who holds the lock for longer.
+// The time of a holder is over at its deadline, to the millisecond, also beside a holder with a later deadline.
 func TestSharedUntilTheDeadline(t *testing.T) {
 	s := simulated(t)
 	d := newDriver(t, client(t, s.Addr()), redislock.Options{})

@@ -13,8 +13,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A server is silent: releases wait for it in their order, at most 1024 of them, of which the oldest are
-// dropped, and each until its lease has ended, but at least 5 s.
+// A server is silent: up to 1024 releases wait for it, in their order, and further ones replace the oldest. Each waits
+// until its lease has ended, and at least 5 s.
 func TestPendingReleases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{sweeping: true} // no goroutine sends them

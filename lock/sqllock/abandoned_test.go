@@ -13,7 +13,7 @@ import (
 )
 
 // A late database ignores contexts: it answers a query with the row of a key, which n/1 holds with the fence 7, once
-// it is told to.
+// the test lets it.
 type late struct {
 	breaking
 	answer chan struct{}

@@ -119,10 +119,9 @@ func TestScriptRefuses(t *testing.T) {
 
 // MySQL refuses the name of a lock that has more than 64 characters, which the name of a database may have. MariaDB does not.
 func TestLongNameOfADatabase(t *testing.T) {
-	each(t, func(t *testing.T, on database) {
-		if on.dialect != sqllock.MySQL {
-			t.Skip("only MySQL and MariaDB lock the tables by a name")
-		}
+	t.Parallel()
+	t.Run("MariaDB", func(t *testing.T) { // the other databases lock the tables without a name
+		on := mariadb(t)
 		c, err := mysql.ParseDSN(on.dsn)
 		must(t, err)
 		c.DBName = strings.Repeat("n", 64)

@@ -83,7 +83,7 @@ func (d *Driver) Finished() { d.session.working.Wait() }
 // Until returns when the node of a place must be removed.
 func (d *Driver) Until(key, owner string) time.Time { return *d.places.peek(key, owner).until.Load() }
 
-// Reads are the running reads of queues, of which a test reads only the numbers of their parents.
+// Reads are the running reads of queues. A test reads only the numbers of their parents.
 type Reads struct{ reads }
 
 // Share returns the result of a call of read that began after the call of Share.

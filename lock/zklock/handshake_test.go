@@ -71,7 +71,7 @@ func (c deadlines) SetReadDeadline(at time.Time) error {
 	return c.Conn.SetReadDeadline(at)
 }
 
-// The time limit of the handshake is no limit for what follows: an idle connection would break again and
+// The time limit of the handshake is no limit for later reads: an idle connection would break again and
 // again.
 func TestHandshakeLimitEndsWithIt(t *testing.T) {
 	t.Parallel()

@@ -108,7 +108,7 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// An endless reply counts what is read of it.
+// An endless reply counts the bytes that are read.
 type endless struct {
 	read   int
 	closed bool

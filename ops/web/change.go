@@ -145,8 +145,8 @@ func endOf(text string, now time.Time) (until time.Time, relative bool, fault st
 	return until, false, fmt.Sprintf("until is %q, must be how long from now (+8h), RFC 3339, or an instant in UTC (2026-01-31 02:00)", clip(text))
 }
 
-// change reads the state of a job and requests a change of it. It does not end with its request: the caller shall not be in
-// doubt because the process ends. A refusal is logged, unless it is the refusal of a dry run.
+// change reads the state of a job and requests a change of it. It does not end with its request, so that
+// the caller gets the answer of the store also while the server shuts down. A refusal is logged, unless it is the refusal of a dry run.
 func (h *Handler) change(ctx context.Context, r ops.Request) ops.Change {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), changeTimeout)
 	defer stop()

@@ -7,8 +7,8 @@ import (
 	"github.com/cronce/cronce/ops/access"
 )
 
-// An unknown parameter or value is an error that names it and the allowed ones, and so is one of which a reading
-// would ignore a part.
+// An unknown parameter or value is an error that names it and the allowed ones. A parameter with two values, and a query
+// that cannot be read as a whole, are errors too.
 func TestParameters(t *testing.T) {
 	pl := newPlane(t, "")
 	token := pl.tokens[access.Viewer]

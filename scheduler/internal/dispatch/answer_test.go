@@ -52,7 +52,7 @@ func TestAnswerThatReadsTheClock(t *testing.T) {
 	}
 }
 
-// Each partition of which the claims must know the runs is read.
+// The node reads each partition whose runs the claims must know.
 func TestAnswerThatReadsPartitions(t *testing.T) {
 	var read []uint16
 	d := New(Config{Learn: func(p uint16) { read = append(read, p) }})
