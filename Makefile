@@ -31,9 +31,9 @@ test proof rigs losses searches lint linters: export GOMEMLIMIT = 2GiB
 # Searches by one goroutine, in which there is nothing to race: they go ten times as far without the detector.
 SEARCHES = TestSimulation|TestEverySheet|TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySequence|TestEverySequenceOfFences|TestLongSequences|TestEveryCluster|TestClusterSearchFindsMistakes|TestSharedQueueModel|TestExceptionsOfRandomHistories|TestEveryClaim|TestLongClaims|TestReadersAgree|TestChangesShowTheSame
 
-# Long spans of simulated time, lists of many rows, and the contract by a clock that the test sets: other tests of their
+# Long spans of simulated time, large fleets, lists of many rows, and the contract by a clock that the test sets: other tests of their
 # packages race the same code in a shorter time.
-SPANS = TestWeek|TestStorms|TestWrongClock|TestContractSimulated|TestContractPartitioned|TestContractExact|TestContractRealExact|TestMillion|TestAnHourOfRefusalsLosesNothing|TestObserverGetsCountOfDropped|TestLogThatFlowsAgain|TestUnsureAsksAreBounded|TestSilentPartitionAtStart|TestLongOutage|TestRotaLeavesOutWhatTicksTell|TestLimitedJobs|TestNewNodeHasAnotherSpecOfBusyJob|TestLongRun|TestSlotsAfterFailures|TestLossyWires|TestUnreadableJobs|TestSpecReturns|TestReplaceComesBack|TestBytesPerEntry|TestOverlapQueueAnsweredSlowly|TestSlowOpenings
+SPANS = TestWeek|TestStorms|TestWrongClock|TestContractSimulated|TestContractPartitioned|TestContractExact|TestContractRealExact|TestMillion|TestAnHourOfRefusalsLosesNothing|TestObserverGetsCountOfDropped|TestLogThatFlowsAgain|TestUnsureAsksAreBounded|TestSilentPartitionAtStart|TestLongOutage|TestRotaLeavesOutWhatTicksTell|TestLimitedJobs|TestNewNodeHasAnotherSpecOfBusyJob|TestLongRun|TestSlotsAfterFailures|TestLossyWires|TestUnreadableJobs|TestSpecReturns|TestReplaceComesBack|TestBytesPerEntry|TestOverlapQueueAnsweredSlowly|TestSlowOpenings|TestTakeoverBehindAnUndecidedTick|TestWatchersThatStopHandOver|TestTakeoverInAQuietPartition|TestTakeoverByAFreeNode|TestJitterWithoutWatchers|TestClaimsAreBundledInALargeFleet|TestFewSurvivorsOfALargeFleet
 
 # Packages about servers, and single tests about processes and servers under faults elsewhere.
 RIGS = /internal/(redisserver|sqlserver|zkserver)$$
