@@ -18,8 +18,8 @@ const timeKept = time.Minute
 // maxSuspended is how long the machine may have been suspended while that time is used.
 const maxSuspended = 100 * time.Millisecond
 
-// A moment is what both clocks of this process read: the monotonic clock stops while the machine is
-// suspended, the wall clock does not.
+// A moment is one instant by both clocks of this process: the monotonic clock stops while the
+// machine is suspended, the wall clock does not.
 type moment struct{ monotonic, wall time.Time }
 
 func (d *Driver) now() moment {
