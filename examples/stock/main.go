@@ -23,7 +23,8 @@ import (
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := run(ctx, "127.0.0.1:6379", "tea", os.Stdout); err != nil {
+	sku := fmt.Sprintf("tea-%d", time.Now().Unix()) // the orders of an earlier run keep their ids
+	if err := run(ctx, "127.0.0.1:6379", sku, os.Stdout); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -59,13 +60,14 @@ func sell(ctx context.Context, sale *stock.Sale, sku string, buyers int) (int, e
 	faults := make([]error, buyers)
 	for i := range buyers {
 		crowd.Go(func() {
-			_, _, err := sale.Reserve(ctx, stock.Order{
+			order, _, err := sale.Reserve(ctx, stock.Order{
 				ID:       fmt.Sprintf("%s-%d", sku, i), // after a lost reply the same id gets the same answer
 				Receiver: "Ada Lovelace, London", Items: []stock.Item{{SKU: sku, Quantity: 1}},
 			})
 			switch {
-			case err == nil:
+			case err == nil && order.State == stock.Reserved:
 				sold.Add(1)
+			case err == nil: // an order of an earlier run, which has ended
 			case !errors.Is(err, stock.ErrSoldOut):
 				faults[i] = err
 			}

@@ -19,8 +19,10 @@
 // An order has an id that the buyer's side chooses. Every call may be repeated
 // with the same id after a lost reply or a crash. It returns the same answer and takes
 // nothing twice. The store remembers closed orders for a week after they were settled
-// ([Options.Retention]); with [Options.Book] older ones are read from the book. A refused
-// order is not remembered.
+// ([Options.Retention]); with [Options.Book] older ones are read from the book, except by
+// [Sale.Reserve]: a repeat so late may be refused as sold out, or counts as new until the
+// book refuses it, about a second later, or with Options.Settled before the answer. A
+// refused order is not remembered.
 //
 // # Accepted orders
 //

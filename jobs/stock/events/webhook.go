@@ -124,7 +124,8 @@ type outcome struct {
 }
 
 // post posts events until ctx ends; the events of one order in sequence, until one fails. The first
-// event is always posted. Probing, each event is posted once, and a failure does not end the
+// event is always posted. Probing, each event is posted once, the first one before all others, so
+// that they do not take its place at a webhook that limits the rate; and a failure does not end the
 // posting of other orders.
 func (w *webhook) post(ctx context.Context, all []stock.Event, probing bool) []outcome {
 	ctx, stop := context.WithCancel(ctx)
@@ -132,6 +133,13 @@ func (w *webhook) post(ctx context.Context, all []stock.Event, probing bool) []o
 	outcomes := make([]outcome, len(all))
 	next := make(chan []int)
 	orders := byOrder(all)
+	if probing {
+		if outcomes[0] = w.postAgain(ctx, &all[0], true); outcomes[0].accepted {
+			orders[0] = orders[0][1:]
+		} else {
+			orders = orders[1:] // later events of the order wait for this one
+		}
+	}
 	var workers sync.WaitGroup
 	for range min(w.options.Concurrency, len(orders)) {
 		workers.Go(func() {
