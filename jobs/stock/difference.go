@@ -33,16 +33,16 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: the store has %s, the book %s", what, d.Store, d.Book)
 }
 
-// Differences compares the orders and products of store and book, and the book's
-// counts with its orders. It may run
-// while orders are placed. It changes nothing. It skips closed orders that the store has forgotten
-// after Options.Retention. It reads all other orders, which takes some seconds per 100,000. It
-// needs Options.Book.
+// Differences compares the orders and products of store and book, and the book's counts with its
+// orders. It may run while orders are placed. It changes nothing, except that it closes a shelf that
+// has lost data; without a shelf it returns an ErrStockUnknown. It skips closed orders that the store
+// has forgotten after Options.Retention. It reads all other orders, which takes some seconds per
+// 100,000. It needs Options.Book.
 func (s *Sale) Differences(ctx context.Context) ([]Difference, error) {
 	if s.options.Book == nil {
 		return nil, fmt.Errorf("stock: compare: %w", errNoBook)
 	}
-	found, _, err := s.differences(ctx, s.options.Retention)
+	found, _, err := s.differences(ctx, s.options.Retention, false)
 	if err != nil {
 		return nil, fmt.Errorf("stock: compare: %w", err)
 	}
@@ -54,9 +54,9 @@ func (s *Sale) Differences(ctx context.Context) ([]Difference, error) {
 }
 
 // differences compares orders and products. It fails if the shelf has lost data or was rebuilt
-// meanwhile: a difference may be due to that.
-func (s *Sale) differences(ctx context.Context, retention time.Duration) ([]Difference, view, error) {
-	if err := s.Probe(ctx); err != nil {
+// meanwhile: a difference may be due to that. It opens a new shelf only if the caller may.
+func (s *Sale) differences(ctx context.Context, retention time.Duration, opens bool) ([]Difference, view, error) {
+	if err := s.probe(ctx, opens); err != nil {
 		return nil, view{}, err
 	}
 	epoch := s.epoch()
@@ -68,7 +68,7 @@ func (s *Sale) differences(ctx context.Context, retention time.Duration) ([]Diff
 	if err != nil {
 		return nil, view{}, err
 	}
-	if err = s.Probe(ctx); err == nil && s.epoch() != epoch {
+	if err = s.probe(ctx, opens); err == nil && s.epoch() != epoch {
 		err = fmt.Errorf("the shelf was rebuilt meanwhile: %w", ErrStockUnknown)
 	}
 	return append(orders, v.differences()...), v, err

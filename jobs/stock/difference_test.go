@@ -95,6 +95,25 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
+// The store has lost everything. A comparison with the wrong database, which is empty, takes no shelf away
+// from the sale.
+func TestDifferencesOpenNoShelf(t *testing.T) {
+	t.Parallel()
+	client, p, wrong := connect(t, redisServer(t)), sqlite(t), sqlite(t)
+	some(t, client, p)
+	s := keptSale(t, client, p, stock.Options{Restore: true})
+	settle(t, s, p, 2, 0)
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	other := newSale(t, client, stock.Options{Book: wrong.Database})
+	if found, err := other.Differences(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
+		t.Errorf("found %v, %v, want ErrStockUnknown", found, err)
+	}
+	settle(t, s, p, 3, 0)
+	wantState(t, s, "o-02", stock.Reserved)
+}
+
 // A run of reconcile finds what the store has lost order by order and closes the sale, and
 // settleOrders rebuilds the shelf: the alarm ends by itself.
 func TestReconcileHeals(t *testing.T) {

@@ -45,7 +45,7 @@ func (s *Sale) reconcile(ctx context.Context, w work) error {
 		return err
 	}
 	epoch := s.epoch() // of the shelf that is compared, or of one before it
-	found, v, err := s.differences(ctx, 0)
+	found, v, err := s.differences(ctx, 0, true)
 	if err != nil {
 		return fmt.Errorf("stock: reconcile: %w", err)
 	}

@@ -185,6 +185,7 @@ var reasons = map[string]string{
 	"behind":    "the store has lost changes",
 	"other":     "the store has another shelf than the book",
 	"restoring": "the shelf is being rebuilt",
+	"unopened":  "the store has no shelf for this database yet: a shop opens it",
 }
 
 func closedShelf(why string) error {
@@ -200,7 +201,10 @@ func closedShelf(why string) error {
 // After another error the comparison was impossible, and the previous result still holds. Every
 // process calls it before it sells, and should call it each second (see Sale.Watch). It does
 // nothing without Options.Book.
-func (s *Sale) Probe(ctx context.Context) error {
+func (s *Sale) Probe(ctx context.Context) error { return s.probe(ctx, true) }
+
+// probe is Probe, and opens a new shelf only if the caller may.
+func (s *Sale) probe(ctx context.Context, opens bool) error {
 	if s.options.Book == nil {
 		return nil
 	}
@@ -216,7 +220,7 @@ func (s *Sale) Probe(ctx context.Context) error {
 		if err != nil {
 			return s.uncompared(err)
 		}
-		changes, err := s.compare(ctx, b)
+		changes, err := s.compare(ctx, b, opens)
 		if errors.Is(err, errOtherEpoch) && try < tries {
 			continue
 		}
@@ -246,12 +250,12 @@ var errOtherEpoch = closedShelf("other")
 
 // compare runs the script that compares the shelf with the book and with the counts that this
 // process has seen.
-func (s *Sale) compare(ctx context.Context, b book) (changes int64, err error) {
+func (s *Sale) compare(ctx context.Context, b book, opens bool) (changes int64, err error) {
 	s.shelf.mu.Lock()
 	least := s.shelf.least()
 	s.shelf.mu.Unlock()
 	keys := append(s.keys(keyShelf, keyPut, keyHalted), s.acknowledgedKey(least.epoch))
-	answer, err := s.runScript(ctx, compareScript, keys, b.identity, b.epoch, b.mark, b.products, least.epoch, least.changes, least.own, b.changes)
+	answer, err := s.runScript(ctx, compareScript, keys, b.identity, b.epoch, b.mark, b.products, least.epoch, least.changes, least.own, b.changes, opens)
 	switch {
 	case err != nil:
 		return 0, err

@@ -1,10 +1,11 @@
--- compare: compares the shelf with the book, and marks a new one as the book's.
+-- compare: compares the shelf with the book, and marks a new one as the book's for a caller that sells: the shelf of a
+-- store that has lost everything looks new to a database without orders, which may be the wrong one.
 --
 -- KEYS  1 shelf  2 put  3 halted  4 number of changes acknowledged to the caller: see shelf.lua
 -- ARGV  1 the database's identity  2 the book's epoch  3 the book's mark  4 how many
 --       products the book has, while its mark is 0  5, 6 the epoch that the caller
 --       knows and the changes that it has seen in it  7 its own among them  8 how many
---       changes of its epoch the book has
+--       changes of its epoch the book has  9 1 if the caller may open a new shelf
 --
 -- Returns {'open', changes, sku of a halted product, … up to ten}, {'foreign', identity} when another database keeps it,
 -- {'other'} when it is of another epoch than the book, which the caller should read
@@ -22,6 +23,7 @@ local function close(why)
 end
 if not has[2] then
   if tonumber(ARGV[3]) > 0 or seen > 0 or redis.call('HLEN', KEYS[2]) < tonumber(ARGV[4]) then return close('forgot') end
+  if ARGV[9] ~= '1' then return {'closed', 'unopened'} end
   redis.call('HSET', KEYS[1], 'book', ARGV[1], 'epoch', ARGV[2], 'mark', '0', 'changes', '0')
   return {'open', '0'}
 end
