@@ -71,6 +71,9 @@ func oversellCommand() *cobra.Command {
 			if err := f.check(); err != nil {
 				return err
 			}
+			if !cmd.Flags().Changed("work") {
+				f.work = min(usualWork, allWork/time.Duration(f.stock))
+			}
 			return f.run(cmd)
 		},
 	}
@@ -120,9 +123,6 @@ func (f *oversellFlags) check() error {
 		if host, port, err := net.SplitHostPort(server); err != nil || host == "" || port == "" {
 			return exit.Usagef("oversell: --zookeeper is %s, must be host:port, or several with commas between", strictyaml.Quote(server))
 		}
-	}
-	if f.work == 0 {
-		f.work = min(usualWork, allWork/time.Duration(f.stock))
 	}
 	return f.checkStrategies()
 }

@@ -164,9 +164,11 @@ func TestOversellNoServer(t *testing.T) {
 func TestOversellNamedFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "my shop.db")
-	c := start(t, "oversell", "--work", "1ms", "--strategy", "sql-conditional", "--dsn-file", file(t, "dsn", "sqlite:"+path+"\n"))
-	if code := c.code(); code != exit.Fine {
-		t.Errorf("exit code %d", code)
+	for flag, said := range map[string]string{"--work=0s": "works for 0s.", "--stock=1000": "works for 2ms."} {
+		c := start(t, "oversell", flag, "--strategy", "sql-conditional", "--dsn-file", file(t, "dsn", "sqlite:"+path+"\n"))
+		if code := c.code(); code != exit.Fine || !strings.Contains(c.stdout.String(), said) {
+			t.Errorf("%s: exit code %d", flag, code)
+		}
 	}
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
@@ -179,11 +181,24 @@ func TestOversellNamedFile(t *testing.T) {
 	}
 }
 
+// A buyer whose patience is over gets an error.
+func TestOversellPatience(t *testing.T) {
+	t.Parallel()
+	c := start(t, "oversell", "--buyers", "3", "--work", "10s", "--patience", "1s", "--strategy", "sql-conditional", "-o", "json")
+	c.code()
+	var got sold
+	got.read(t, c.stdout.String())
+	if r := got.Strategies[0]; r.Errors != 3 || r.Sold != 0 {
+		t.Errorf("%v: %+v", &r, r)
+	}
+}
+
 // Ctrl-C ends the processes, and so does the death of the command.
 func TestOversellEnds(t *testing.T) {
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
-		c := startWith(t, []string{"TMPDIR=" + t.TempDir()}, "oversell", "--work", "10s", "--strategy", "lock") // a killed process removes nothing
+		dir := t.TempDir()
+		c := startWith(t, []string{"TMPDIR=" + dir}, "oversell", "--work", "10s", "--strategy", "lock") // a killed process removes nothing
 		var pids []int
 		eventually(t, "three processes", func() bool { pids = childrenOf(c.cmd.Process.Pid); return len(pids) == 3 })
 		eventually(t, "the head of the table", func() bool { return strings.Contains(c.stdout.String(), "STRATEGY") })
@@ -192,6 +207,9 @@ func TestOversellEnds(t *testing.T) {
 			t.Errorf("exit code %d after %v", code, s)
 		}
 		goneAll(t, pids)
+		if left, err := os.ReadDir(dir); s == syscall.SIGINT && (err != nil || len(left) > 0) {
+			t.Errorf("left: %v, %v", left, err)
+		}
 	}
 }
 
@@ -241,6 +259,7 @@ func TestOversellUsage(t *testing.T) {
 		{[]string{"oversell", "--buyers", "2"}, "--processes is 3, must be 1 to 32, and no more than buyers"},
 		{[]string{"oversell", "--work", "1h"}, "--work is 1h0m0s, must be up to 10s"},
 		{[]string{"oversell", "--patience", "0s"}, "--patience is 0s, must be 1s to 1h"},
+		{[]string{"oversell", "--patience", "61m"}, "--patience is 1h1m0s"},
 		{[]string{"oversell", "--strategy", "none,redlok"}, `--strategy is "redlok"`},
 		{[]string{"oversell", "--strategy", "redlok"}, `did you mean "redlock"?`},
 		{[]string{"oversell", "--redis", "redis://u:hunter2@h"}, "has a password, which may not stand here"},

@@ -44,6 +44,7 @@ func TestExample(t *testing.T) {
 func TestShopConfig(t *testing.T) {
 	for _, c := range []struct{ name, yaml, want string }{
 		{"jobs", "jobs: [{kind: sleep, name: a, spec: '@daily'}]", "jobs: is not for a shop"},
+		{"pages", "ops: {address: '127.0.0.1:0'}", "ops: is not for a shop"},
 		{"name", "shop: {sale: 'a:b'}", "shop.sale: is \"a:b\""},
 		{"hold", "shop: {hold: -1s}", "shop.hold: is -1s"},
 		{"retention", "shop: {retention: 1s}", "shop.retention: is 1s"},
@@ -57,6 +58,10 @@ func TestShopConfig(t *testing.T) {
 		{"remote", "shop: {address: '0.0.0.0:80'}", "shop.address: is \"0.0.0.0:80\", which other machines can reach: set shop.allow_remote"},
 		{"places", "shop: {in_flight: -1}", "shop.in_flight: is -1, must be 1 to 4096"},
 		{"a long wait", "shop: {wait: 1m}", "shop.wait: is 1m0s"},
+		{"a long timeout", "shop: {timeout: 1m}", "shop.timeout: is 1m0s"},
+		{"a short timeout", "shop: {timeout: 1us}", "shop.timeout: is 1µs, must be 1ms to 5s"},
+		{"a host with a port", "shop: {hosts: ['h:1']}", `shop.hosts[0]: is "h:1"`},
+		{"an empty DSN", "shop: {database: {dsn_env: EMPTY}}", "shop.database.dsn_env: names a variable that is empty"},
 		{"two databases", "shop: {database: {file: a, dsn_env: B}}", "shop.database.file: and a DSN are both set"},
 		{"a typing error", "shop: {holt: 1s}", `did you mean "hold"`},
 		{"two DSNs", "shop: {database: {dsn_env: A, dsn_file: b}}", "shop.database.dsn_env: and shop.database.dsn_file are both set"},
@@ -69,12 +74,16 @@ func TestShopConfig(t *testing.T) {
 		{"a gateway", "sms: {gateway: carrier, batch: -1}", "sms.batch: is -1, must be 1 to 1000000"},
 		{"two tokens of a gateway", "sms: {gateway: http, url: 'https://h', token_env: A, token_file: b}", "sms.token_env: and sms.token_file are both set"},
 		{"two tokens of receipts", "sms: {gateway: console, receipts: {address: 'off', token_env: A, token_file: b}}", "sms.receipts.token_env: and"},
+		{"many messages", "sms: {gateway: console, rate: 10001}", "sms.rate: is 10001, must be 1 to 10000"},
+		{"retention of messages", "sms: {gateway: console, retention: 1s}", "sms.retention: is 1s"},
+		{"an empty token", "sms: {gateway: http, url: 'https://h', token_env: EMPTY}", "sms.token_env: names a variable that is empty"},
 		{"console and url", "sms: {gateway: console, url: 'https://h'}", "sms.gateway: console takes no url, token or timeout"},
 		{"another store", "store: 'sqlite:a'", "but this needs a Redis"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			t.Setenv("S", "0123456789abcdef")
+			t.Setenv("EMPTY", "")
 			call(t, "serve", "--config", file(t, "c.yaml", c.yaml), "--http", "off").want(t, exit.WrongUsage, c.want)
 		})
 	}
@@ -162,6 +171,14 @@ func TestShop(t *testing.T) {
 	if status, answer := ask(t, "GET", first+"/products/tea", ""); status != 200 || answer["stock"] != 3.0 || answer["sold"] != 2.0 {
 		t.Fatal(status, answer)
 	}
+	foreign, err := http.NewRequestWithContext(t.Context(), "GET", first+"/products/tea", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign.Host = "evil.example"
+	if answer, err := http.DefaultClient.Do(foreign); err != nil || answer.Body.Close() != nil || answer.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("for another host: %v, %v", answer, err)
+	}
 	eventually(t, "the order is settled", func() bool {
 		return len(one.logs("orders settled"))+len(two.logs("orders settled")) > 0
 	})
@@ -226,8 +243,8 @@ func TestShopMetrics(t *testing.T) {
 			t.Errorf("the scrape lacks %s", line)
 		}
 	}
-	if strings.Contains(text, "o-1") || strings.Contains(text, "Lovelace") {
-		t.Error("the scrape names an order or a receiver")
+	if strings.Contains(text, "o-1") || strings.Contains(text, "Lovelace") || strings.Contains(text, "cronce_shop_events") {
+		t.Error("the scrape names an order or a receiver, or events without a webhook")
 	}
 	server.Freeze()
 	defer server.Thaw()
@@ -300,11 +317,21 @@ func TestShopRestore(t *testing.T) {
 	}
 	eventually(t, "the order is settled", func() bool { return len(shop.logs("orders settled")) > 0 })
 
-	other := start(t, "serve", "--config", file(t, "c.yaml", fmt.Sprintf("shop: {database: {file: %s}}", filepath.Join(t.TempDir(), "other.db"))),
-		"--redis", redis, "--http", "off", "--address", "127.0.0.1:0", "--log-format", "json")
+	foreign := file(t, "c.yaml", fmt.Sprintf("shop: {database: {file: %s}}", filepath.Join(t.TempDir(), "other.db")))
+	for _, command := range []string{"restore", "reconcile"} {
+		call(t, command, "--config", foreign, "--redis", redis).want(t, exit.WrongUsage, `other.db", which does not exist`)
+	}
+	other := start(t, "serve", "--config", foreign, "--redis", redis, "--http", "off", "--address", "127.0.0.1:0", "--log-format", "json")
 	if code := other.code(); code != exit.Refused || !strings.Contains(other.stderr.String(), "the store belongs to another database") {
 		t.Errorf("with another database: exit code %d: %s", code, other.stderr.String())
 	}
+	for _, command := range []string{"restore", "reconcile"} {
+		call(t, command, "--config", foreign, "--redis", redis).want(t, exit.Refused, "another database")
+	}
+	silent := start(t, "serve", "--config", foreign, "--redis", redis, "--http", "off", "--address", "off", "--log-format", "json")
+	eventually(t, "a shop without an address compares", func() bool { return len(silent.logs("stock unknown")) > 0 })
+	silent.signal(syscall.SIGTERM)
+	silent.code()
 
 	if reply := server.Tell("FLUSHALL"); !strings.HasPrefix(reply, "+OK") {
 		t.Fatal(reply)
@@ -321,7 +348,9 @@ func TestShopRestore(t *testing.T) {
 	}
 	eventually(t, "the log says so", func() bool { return len(shop.logs("stock unknown")) > 0 })
 	config := file(t, "r.yaml", fmt.Sprintf("shop: {timeout: 5s, database: {file: %s}}", database))
-	call(t, "restore", "--config", config, "--redis", redis).want(t, exit.Fine, "restored 1 products, 1 open orders, 0 closed ones")
+	call(t, "reconcile", "--config", config, "--redis", redis).want(t, exit.NotKnown)
+	server.Tell(fmt.Sprint("HSET cronce:v1:stock:{cronce:shop}:shelf closed restoring stepped ", time.Now().UnixMilli())) // another rebuild
+	call(t, "restore", "--take-over", "--config", config, "--redis", redis).want(t, exit.Fine, "restored 1 products, 1 open orders, 0 closed ones")
 	call(t, "restore", "--config", config, "--redis", redis).want(t, exit.Fine, "nothing to restore")
 	eventually(t, "the shop has seen it", func() bool { return len(shop.logs("stock known")) > 0 })
 	if status, answer := ask(t, "POST", url+"/orders/o-1/pay", payTea); status != 200 {

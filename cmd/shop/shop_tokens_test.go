@@ -66,7 +66,7 @@ func TestShopTokenFile(t *testing.T) {
 	}
 	const first, second = "seller-token-one-1", "seller-token-two-2"
 	config := fmt.Sprintf("shop: {timeout: 5s, database: {file: %s}, buyer_token_file: %s, seller_token_file: %s, payment_token_file: %s}", filepath.Join(dir, "shop.db"),
-		write("buyer", "buyer-token-buyer"), write("seller", first), write("payment", "payment-token-pay"))
+		write("buyer", "buyer-token-buyer"), write("seller", first+" "+first), write("payment", "payment-token-pay"))
 	c, url := startShop(t, "redis://"+store.Addr(), filepath.Join(dir, "other.db"), "--config", file(t, "tokens.yaml", config))
 	var status func(token string) int
 	status = func(token string) int {

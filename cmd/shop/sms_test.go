@@ -41,7 +41,8 @@ func TestSMS(t *testing.T) {
 	call(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--until", "1999-01-01 00:00:00", "--at", "2000-01-01 00:00:00", at).want(t,
 		exit.WrongUsage, "until is 1999-01-01T00:00:00Z, must be an instant after at")
 	call(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--person", "a b", at).want(t, exit.WrongUsage, `person is "****"`)
-	call(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--until", "2999-01-01 00:00:00", "--person", "p-1", at).want(t, exit.Fine)
+	call(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--until", "2999-01-01 00:00:00", "--tz", "Asia/Shanghai", "--id", "two", at).want(t, exit.Fine)
+	call(t, "sms", "get", "two", "-o", "json", at).want(t, exit.Fine, `"until": "2998-12-31T16:00:00Z"`)
 	call(t, "sms", "list", at).want(t, exit.Fine, "3 queued (2 due)")
 	var report smscommands.Report
 	r = call(t, "sms", "list", "-n", "1", "-o", "json", at)
@@ -62,6 +63,7 @@ func TestSMSBroken(t *testing.T) {
 	_, _ = server.ZAdd(key+"broken", 1, "one")
 	server.HSet(key+"fence", "until", "1795207852937", "pauses", "3", "reason", "the gateway answered 401")
 	call(t, "sms", "list", at).want(t, exit.Fine, "1 put aside", "is paused until 2026-11-20", "the gateway answered 401")
+	call(t, "sms", "list", "-o", "json", at).want(t, exit.Fine, `"gateway_paused": {`)
 	r := call(t, "sms", "list", "--state", "broken", at)
 	r.want(t, exit.Fine, "one", "broken", "the status has 1 parts, want 9")
 	if strings.Contains(r.stdout, "2025550123") {
@@ -127,7 +129,7 @@ func TestSMSForget(t *testing.T) {
 	at := "--redis=" + url
 	for _, id := range []string{"a", "b", "c"} {
 		for _, to := range []string{"+12025550042", "+12025550007"} {
-			call(t, "sms", "send", "--to", to, "--text", "x", "--id", id+to[9:], at).want(t, exit.Fine)
+			call(t, "sms", "send", "--person", "p-1", "--to", to, "--text", "x", "--id", id+to[9:], at).want(t, exit.Fine)
 		}
 	}
 	call(t, "sms", "forget", "+12025550042", at).want(t, exit.Fine, "3 messages deleted")
@@ -136,8 +138,11 @@ func TestSMSForget(t *testing.T) {
 	call(t, "sms", "forget", at).want(t, exit.WrongUsage, "got 0 arguments")
 	call(t, "sms", "forget", "+12025550007", "+12025550042", at).want(t, exit.WrongUsage, "got 2 arguments, want one number or person")
 	call(t, "sms", "get", "a007", "b007", at).want(t, exit.WrongUsage, "got 2 arguments, want one message's id")
+	if r := call(t, "sms", "forget", "+12025550007", "--redis=redis://127.0.0.1:1"); r.code != exit.NotKnown || r.stdout != "" {
+		t.Errorf("without an answer: exit code %d, printed %q", r.code, r.stdout)
+	}
 	_, _ = server.ZAdd("cronce:v1:sms:{cronce}:taken", 1, "a007")
-	call(t, "sms", "forget", "+12025550007", at).want(t, exit.Refused, "2 messages deleted", "1 message being sent")
+	call(t, "sms", "forget", "p-1", at).want(t, exit.Refused, "2 messages deleted", "1 message being sent")
 }
 
 // A node serves receipts where its file says, to callers that have the token.

@@ -43,11 +43,31 @@ func TestExactWithZooKeeper(t *testing.T) {
 		t.Errorf("%v: %+v", &r, r)
 	}
 	must(t, all[0].Forget(t.Context()))
-	c, _, err := zk.Connect(all[0].ZooKeeper, 10*time.Second, zk.WithLogInfo(false))
+	wantNoNodes(t, all[0].ZooKeeper)
+}
+
+// wantNoNodes checks that a ZooKeeper has none but its own.
+func wantNoNodes(t *testing.T, servers []string) {
+	t.Helper()
+	c, _, err := zk.Connect(servers, 10*time.Second, zk.WithLogInfo(false))
 	must(t, err)
 	defer c.Close()
 	if nodes, _, err := c.Children("/"); err != nil || !slices.Equal(nodes, []string{"zookeeper"}) {
 		t.Errorf("left: %v, %v", nodes, err)
+	}
+}
+
+// An order that none of the buyers can have is not counted as theirs.
+func TestReserveCounts(t *testing.T) {
+	e := embedded(t).processes(t, 1, oversell.Env{Buyers: 1})[0]
+	shelf, err := e.Fill(t.Context(), "reserve", 5)
+	must(t, err)
+	s, end, err := e.Open("reserve")
+	must(t, err)
+	defer end()
+	must(t, s.Buy(t.Context(), "stranger"))
+	if n, err := shelf.Orders(t.Context()); err == nil {
+		t.Errorf("%d orders", n)
 	}
 }
 

@@ -37,7 +37,7 @@ func (e *Env) Lose(ctx context.Context, name string, stock int) (_ *Loss, err er
 		return nil, nil
 	}
 	other := e.apart()
-	defer func() { err = errors.Join(err, other.wipe(ctx), other.Forget(ctx)) }()
+	defer func() { err = errors.Join(err, other.remove(ctx)) }()
 	shelf, err := other.Fill(ctx, name, min(stock, lossStock))
 	if err != nil {
 		return nil, err
@@ -118,9 +118,18 @@ func (e *Env) rebuild(ctx context.Context, _ Shelf, l *Loss, s Strategy) error {
 	return err
 }
 
+// removePatience bounds the removal of a run's data.
+const removePatience = 10 * time.Second
+
+// remove removes all data of a run but its tables, also after an interruption.
+func (e *Env) remove(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), removePatience)
+	defer stop()
+	return errors.Join(e.wipe(ctx), e.Forget(ctx))
+}
+
 // wipe removes all data of a run from Redis.
 func (e *Env) wipe(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx)
 	var errs []error
 	for _, client := range append([]redis.UniversalClient{e.Redis}, e.Redlock...) {
 		errs = append(errs, Unlink(ctx, client, e.Run+":*"))

@@ -1,8 +1,12 @@
 package oversell_test
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/cmd/shop/internal/oversell"
 	"github.com/cronce/cronce/internal/sqlserver"
@@ -47,6 +51,39 @@ func TestLose(t *testing.T) {
 			}
 			must(t, e.Tables.Drop(t.Context()))
 		})
+	}
+}
+
+// A sale that is interrupted while Redis loses its data leaves nothing in Redis and in ZooKeeper.
+func TestLoseInterrupted(t *testing.T) {
+	t.Parallel()
+	e := embedded(t).zooKeeper(t).processes(t, 1, oversell.Env{Buyers: 10})[0]
+	ctx, stop := context.WithCancel(t.Context())
+	e.Redis.AddHook(interrupt{stop})
+	if _, err := e.Lose(ctx, "zookeeper", 6); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want an interruption", err)
+	}
+	if keys, err := e.Redis.Keys(t.Context(), e.Run+"*").Result(); err != nil || len(keys) != 0 {
+		t.Errorf("left: %v, %v", keys, err)
+	}
+	wantNoNodes(t, e.ZooKeeper)
+}
+
+// interrupt stops at the first look for the keys of a run.
+type interrupt struct{ stop func() }
+
+func (interrupt) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (interrupt) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (i interrupt) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "scan" {
+			i.stop()
+		}
+		return next(ctx, cmd)
 	}
 }
 

@@ -30,7 +30,7 @@ func withOpenSale(cmd *cobra.Command, f func(ctx context.Context, s *stock.Sale)
 		return err
 	}
 	defer client.Close()
-	opened, err := shop.Open(file, client)
+	opened, err := shop.Open(file, client, false)
 	if err != nil {
 		return err
 	}

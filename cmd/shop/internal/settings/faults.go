@@ -130,8 +130,8 @@ func (s *Shop) gateFaults(bad func(path, format string, args ...any)) {
 		bad("shop.in_flight", "is %d, must be 1 to %d", s.InFlight, maxInFlight)
 	}
 	for name, d := range map[string]config.Duration{"wait": s.Wait, "timeout": s.Timeout} {
-		if d < 0 || time.Duration(d) > maxShopWait {
-			bad("shop."+name, "is %v, must be 1ms to %v", time.Duration(d), maxShopWait)
+		if d := time.Duration(d); d != 0 && (d < time.Millisecond || d > maxShopWait) {
+			bad("shop."+name, "is %v, must be 1ms to %v", d, maxShopWait)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestPlaintext(t *testing.T) {
 	database := func(dsn string) func(f *settings.File) error {
 		return func(f *settings.File) error {
 			t.Setenv(settings.DSNEnv, dsn)
-			db, _, err := openDatabase(f)
+			db, _, err := openDatabase(f, true)
 			if err == nil {
 				err = db.Close()
 			}

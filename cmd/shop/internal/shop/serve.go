@@ -42,7 +42,7 @@ func Serve(ctx context.Context, f *settings.File, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	s, err := Open(f, client)
+	s, err := Open(f, client, true)
 	if err != nil {
 		return err
 	}

@@ -42,8 +42,9 @@ type Shop struct {
 	served   atomic.Pointer[stockhttp.Handler]
 }
 
-// Open opens the shop of a configuration. It does not connect. The caller closes the shop.
-func Open(f *settings.File, client redis.UniversalClient) (*Shop, error) {
+// Open opens the shop of a configuration. It does not connect. Fresh permits a new SQLite file. The
+// caller closes the shop.
+func Open(f *settings.File, client redis.UniversalClient, fresh bool) (*Shop, error) {
 	o := &f.Shop
 	options := stock.Options{
 		Namespace: f.Namespace, Name: o.Sale, Hold: time.Duration(o.Hold), Retention: time.Duration(o.Retention),
@@ -55,7 +56,7 @@ func Open(f *settings.File, client redis.UniversalClient) (*Shop, error) {
 	if _, err := stock.NewSale(client, options); err != nil { // checked before a database is created
 		return nil, exit.Usage(saleFaults(f, err))
 	}
-	db, dialect, err := openDatabase(f)
+	db, dialect, err := openDatabase(f, fresh)
 	if err != nil {
 		return nil, exit.Usage(err)
 	}

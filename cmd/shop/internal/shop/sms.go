@@ -57,6 +57,9 @@ func smsGateway(f *settings.File, out io.Writer) (sms.Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.TokenEnv != "" && token().Text() == "" {
+		return nil, f.Fault("sms.token_env", "names a variable that is empty")
+	}
 	h := sms.HTTPConfig{URL: s.URL, Timeout: time.Duration(s.Timeout), Token: sms.Secret(token().Text())}
 	if h.Token != "" {
 		if err := f.TokenInPlain("sms.url", s.URL); err != nil {

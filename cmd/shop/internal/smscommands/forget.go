@@ -33,7 +33,9 @@ func forgetCommand() *cobra.Command {
 				if _, ok := errors.AsType[*sms.FieldError](err); ok {
 					return exit.Usage(err)
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s deleted\n", terminal.Plural(f.Deleted, "message"))
+				if err == nil || f.Deleted > 0 { // otherwise none may be deleted, or some
+					fmt.Fprintf(cmd.OutOrStdout(), "%s deleted\n", terminal.Plural(f.Deleted, "message"))
+				}
 				if err == nil && f.Busy > 0 {
 					err = exit.With(exit.Refused, fmt.Errorf("%s being sent: repeat the command", terminal.Plural(f.Busy, "message")))
 				}

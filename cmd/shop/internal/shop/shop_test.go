@@ -1,0 +1,127 @@
+package shop
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/shop/internal/settings"
+	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/metrics"
+)
+
+// The settings restore and durability reach the sale, and /readyz names what is not sold.
+func TestOpen(t *testing.T) {
+	for _, auto := range []bool{false, true} {
+		m := miniredis.RunT(t)
+		client := redis.NewClient(&redis.Options{Addr: m.Addr()})
+		defer client.Close()
+		f := &settings.File{Config: *config.Default(nil)}
+		f.Shop.Database.File = filepath.Join(t.TempDir(), "shop.db")
+		f.Shop.Durability = settings.DurabilitySettled
+		if auto {
+			f.Shop.Restore = settings.RestoreAuto
+		}
+		s, err := Open(f, client, true)
+		must(t, err)
+		defer s.Close()
+		must(t, s.Sale.Probe(t.Context()))
+		_, err = s.Sale.SetOffer(t.Context(), "tea", stock.Offer{Price: 100, Currency: "EUR"})
+		must(t, err)
+		_, err = s.Sale.Put(t.Context(), "tea", 5)
+		must(t, err)
+		m.HSet("cronce:v1:stock:{cronce:shop}:halted", "tea", "")
+		must(t, s.Sale.Probe(t.Context()))
+		if remarks := s.remarks(); len(remarks) != 1 || !strings.HasSuffix(remarks[0], "do not balance: tea") {
+			t.Errorf("a product that does not balance: %q", remarks)
+		}
+		m.FlushAll()
+		_ = s.Sale.Probe(t.Context()) // closes the shelf
+		settle := stock.SettleOrders(s.Sale)
+		_ = settle.Func(t.Context(), &scheduler.Run{ID: "r", Job: settle.Name, Fence: 2})
+		if err := s.Sale.Probe(t.Context()); (err == nil) != auto {
+			t.Errorf("restored by the job: %v, want %v (%v)", err == nil, auto, err)
+		}
+		must(t, s.db.Close())
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if _, _, err := s.Sale.Reserve(ctx, stock.Order{ID: "o", Receiver: "r", Items: []stock.Item{{SKU: "tea", Quantity: 1}}}); err == nil {
+			t.Error("an order is acknowledged that the database does not have")
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An event is signed with the new secret and with the old one.
+func TestWebhookSecrets(t *testing.T) {
+	f := &settings.File{Config: *config.Default(func(name string) (string, bool) { return "text of " + name, true })}
+	secrets, err := webhookSecrets(f, "shop.events.webhook", &settings.Webhook{SecretEnv: "NEW", OldSecretEnv: "OLD"})
+	must(t, err)
+	if got := secrets(); !slices.Equal(got, []string{"text of NEW", "text of OLD"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// A shop that closes answers the request that it is serving.
+func TestCloseShop(t *testing.T) {
+	began, closing := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(began)
+		select {
+		case <-closing:
+		case <-r.Context().Done():
+		}
+	}))
+	defer server.Close()
+	server.Config.RegisterOnShutdown(func() { close(closing) })
+	go func() {
+		<-began
+		closeShop(server.Config)
+	}()
+	r, err := http.Get(server.URL)
+	must(t, err)
+	_ = r.Body.Close()
+}
+
+// A run has the grace of the file until its context ends.
+func TestGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &settings.File{Config: *config.Default(nil)}
+		f.Scheduler.Grace, f.Scheduler.CancelGrace = config.Duration(time.Minute), config.Duration(time.Second)
+		ctx, stop := context.WithCancel(t.Context())
+		var had time.Duration
+		job := scheduler.Job{Name: "a", Spec: "@daily", Func: func(ctx context.Context, _ *scheduler.Run) error {
+			stop()
+			began := time.Now()
+			<-ctx.Done()
+			had = time.Since(began)
+			return ctx.Err()
+		}}
+		node, err := newNode(f, new(memlock.Store), []scheduler.Job{job}, metrics.New(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+		must(t, err)
+		_ = node.Run(ctx)
+		if had != time.Minute {
+			t.Errorf("a run had %v, want a minute", had)
+		}
+	})
+}
