@@ -49,7 +49,7 @@ func nodeMain(script string) {
 		panic(err)
 	}
 	n, err := scheduler.New(scheduler.Config{Store: memlock.New(memlock.Options{}), Logger: slog.New(slog.NewJSONHandler(os.Stdout, nil)),
-		Jobs: []scheduler.Job{{Name: "script", Spec: "@every 1s", Lease: 3 * time.Second, Func: f}}})
+		Jobs: []scheduler.Job{{Name: "script", Spec: "@every 1s", Lease: 10 * time.Second, Func: f}}})
 	if err != nil {
 		panic(err)
 	}

@@ -52,7 +52,7 @@ func result(ctx context.Context, c *Command, end *reply, output string) error {
 		return errors.New("exec: the process that runs commands died, and so did the command")
 	case end.Err != "":
 		return failedToStart(c, errors.New(end.Err))
-	case end.Lease && ctx.Err() == nil:
+	case end.Lease && (ctx.Err() == nil || end.Code == 0 && end.Signal == 0): // it was not started, or ended well at SIGTERM: not its work
 		return ErrExpired
 	case end.Code == 0 && end.Signal == 0:
 		return nil

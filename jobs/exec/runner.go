@@ -101,9 +101,9 @@ func (r *Runner) Func(c Command) (scheduler.Func, error) {
 	}, nil
 }
 
-// ErrExpired is the error of a command that was ended because the lease of its run was about to
-// end, and was renewed after all: the node did not reach the store for long, or was stopped. If the lease
-// ends, the run is lost.
+// ErrExpired is the error of a command that was ended, or not started, because the lease of its run was
+// about to end: the node did not reach the store for long, or was stopped. If the lease ends, the run is
+// lost; if it was renewed after all, the run has failed.
 var ErrExpired = errors.New("exec: the command was ended before the lease of its run, which was not renewed in time")
 
 // An ExitError describes how a command failed.

@@ -162,6 +162,7 @@ func TestResult(t *testing.T) {
 		{t.Context(), reply{Signal: 9}, "killed by SIGKILL: last"},
 		{t.Context(), reply{Lease: true}, ErrExpired.Error()},
 		{over, reply{Lease: true, Signal: 15}, "killed by SIGTERM: last"},
+		{over, reply{Lease: true}, ErrExpired.Error()}, // it was not started, or exited with 0 at SIGTERM
 		{t.Context(), reply{Err: "no such file or directory"}, `exec: starting "x": no such file or directory`},
 	} {
 		got := ""
