@@ -47,8 +47,10 @@ func call(t *testing.T, args ...string) result {
 
 func callWith(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), patience) // a command that wrongly serves ends, too
+	defer stop()
 	var out, err bytes.Buffer
-	code := run(t.Context(), append([]string{}, args...), strings.NewReader(stdin), &out, &err)
+	code := run(ctx, append([]string{}, args...), strings.NewReader(stdin), &out, &err)
 	return result{code, out.String(), err.String()}
 }
 
