@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 			_ = os.Unsetenv(name)
 		}
 	}
+	_ = os.Setenv(actAsMain, "1") // or a command that wrongly starts workers in a test would run all tests in each
 	os.Exit(m.Run())
 }
 
@@ -46,8 +47,10 @@ func call(t *testing.T, args ...string) result {
 
 func callWith(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), patience) // a command that wrongly serves ends, too
+	defer stop()
 	var out, err bytes.Buffer
-	code := run(t.Context(), args, strings.NewReader(stdin), &out, &err)
+	code := run(ctx, append([]string{}, args...), strings.NewReader(stdin), &out, &err)
 	return result{code, out.String(), err.String()}
 }
 
@@ -118,7 +121,7 @@ func startWith(t *testing.T, environ []string, args ...string) *child {
 	t.Helper()
 	c := &child{t: t, cmd: exec.Command(os.Args[0], args...), gone: make(chan struct{})}
 	c.cmd.Stdout, c.cmd.Stderr = &c.stdout, &c.stderr
-	c.cmd.Env = append(append(os.Environ(), environ...), actAsMain+"=1")
+	c.cmd.Env = append(os.Environ(), environ...)
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -124,6 +124,9 @@ func (f *oversellFlags) check() error {
 			return exit.Usagef("oversell: --zookeeper is %s, must be host:port, or several with commas between", strictyaml.Quote(server))
 		}
 	}
+	if len(f.zookeeper) == 0 && slices.Contains(f.strategies, "zookeeper") {
+		return exit.Usagef("oversell: --strategy is \"zookeeper\", which needs --zookeeper")
+	}
 	return f.checkStrategies()
 }
 

@@ -317,9 +317,11 @@ func TestShopRestore(t *testing.T) {
 	}
 	eventually(t, "the order is settled", func() bool { return len(shop.logs("orders settled")) > 0 })
 
-	foreign := file(t, "c.yaml", fmt.Sprintf("shop: {database: {file: %s}}", filepath.Join(t.TempDir(), "other.db")))
-	for _, command := range []string{"restore", "reconcile"} {
-		call(t, command, "--config", foreign, "--redis", redis).want(t, exit.WrongUsage, `other.db", which does not exist`)
+	path := filepath.Join(t.TempDir(), "other.db")
+	foreign := file(t, "c.yaml", fmt.Sprintf("shop: {database: {file: %s}}", path))
+	byDSN := file(t, "d.yaml", fmt.Sprintf("shop: {database: {dsn_file: %s}}", file(t, "dsn", "sqlite:"+path)))
+	for _, args := range [][]string{{"restore", "--config", byDSN}, {"restore", "--config", foreign}, {"reconcile", "--config", foreign}} {
+		call(t, append(args, "--redis", redis)...).want(t, exit.WrongUsage, `other.db", which does not exist`)
 	}
 	other := start(t, "serve", "--config", foreign, "--redis", redis, "--http", "off", "--address", "127.0.0.1:0", "--log-format", "json")
 	if code := other.code(); code != exit.Refused || !strings.Contains(other.stderr.String(), "the store belongs to another database") {
