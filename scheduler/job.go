@@ -34,7 +34,7 @@ type Job struct {
 	// excluded ticks too. Empty: none.
 	Exclude []string
 	// Func is the work. Its context ends, with a cause, when the lease is lost (lock.ErrLost), or
-	// with ErrTimeout, ErrReplaced, ErrCancelled or ErrDrained. A nil error is success. Any other error is a
+	// with ErrTimeout, ErrReplaced, ErrCancelled or ErrDrained. A nil error is success, also after ctx has ended. Any other error is a
 	// failure, except Skip; see also Permanent and RetryAfter. A panic and runtime.Goexit are
 	// recovered and are failures.
 	Func Func

@@ -181,11 +181,17 @@ func TestPlaceOfAHolder(t *testing.T) {
 	})
 }
 
+// slow makes a driver read a slow clock, so that a key is still kept for its next owner on a machine that stands still for seconds.
+func slow(d *sqllock.Driver) *sqllock.Driver {
+	d.ClockFrom("({clock} {divide} 100)")
+	return d
+}
+
 // A process that may pass a key on inside does not do so while it is not known that the place is of its own owner.
 func TestInsideOfUnknownProcess(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
-		s := &stage{T: t, d: newDriver(t, db, on.dialect, sqllock.Options{Inside: 2}), key: "key"}
+		s := &stage{T: t, d: slow(newDriver(t, db, on.dialect, sqllock.Options{Inside: 2})), key: "key"}
 		s.acquire("n/1")
 		leave, _ := s.d.Arrive("key", "n/2")
 		defer leave()
@@ -309,7 +315,7 @@ func TestGrantedKeyIsUsed(t *testing.T) {
 // A forced unlock keeps the key for the next owner in the queue, as a release does.
 func TestForcePassesTheKey(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
-		s := &stage{T: t, d: newDriver(t, on.connect(t), on.dialect, sqllock.Options{}), key: "key"}
+		s := &stage{T: t, d: slow(newDriver(t, on.connect(t), on.dialect, sqllock.Options{})), key: "key"}
 		s.acquire("n/1")
 		_ = s.d.Desert(t.Context(), s.acquisition("n/2"))
 		_, err := s.d.Force(t.Context(), driver.ForceRequest{Key: "key", ID: "1", By: "operator", Reason: "stuck"})
@@ -321,13 +327,13 @@ func TestForcePassesTheKey(t *testing.T) {
 // An owner that wants the key alone gives up. Its place kept another from sharing the key, which is now kept for that one.
 func TestLeavingServesSharers(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
-		s := &stage{T: t, d: newDriver(t, on.connect(t), on.dialect, sqllock.Options{}), key: "key"}
+		s := &stage{T: t, d: slow(newDriver(t, on.connect(t), on.dialect, sqllock.Options{})), key: "key"}
 		s.share("n/1")
 		db, sent := on.lossyOn(t)
 		ctx, stop := context.WithCancel(t.Context())
 		left := make(chan error, 1)
 		go func() {
-			_, err := newDriver(t, db, on.dialect, sqllock.Options{}).Wait(ctx, s.acquisition("n/2"))
+			_, err := slow(newDriver(t, db, on.dialect, sqllock.Options{})).Wait(ctx, s.acquisition("n/2"))
 			left <- err
 		}()
 		eventually(t, "it waits", func() bool {
