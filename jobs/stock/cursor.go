@@ -66,8 +66,7 @@ func (s *Sale) FollowEvents(ctx context.Context, fence int64) (EventCursor, erro
 	}
 	c, seen, err := b.eventCursor(ctx, s.ID())
 	if errors.Is(err, sql.ErrNoRows) || err == nil && seen >= seenEvery {
-		err = b.transact(ctx, s.ID(), func(tx *transaction) error { return tx.followEvents(ctx, fence) })
-		if err == nil {
+		if err = b.transact(ctx, s.ID(), func(tx *transaction) error { return tx.followEvents(ctx, fence) }); err == nil {
 			c, _, err = b.eventCursor(ctx, s.ID())
 		}
 	}

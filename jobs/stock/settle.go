@@ -46,15 +46,15 @@ type settler struct {
 	size int // of a batch, in orders
 	work work
 
-	orders   int // orders settled so far
-	rejected int // orders that the book refuses
-	lost     int
-	kept     map[string]bool  // by id: the order is kept back
-	refused  int              // number of orders that the database refuses
-	problem  error            // error of the first order that is kept back
-	unread   map[string]error // by product: the total cannot be read
-	later    map[string]bool  // by product: its total must wait for orders
-	halted   map[string]bool  // by product: its counts do not balance
+	orders         int // orders settled so far
+	rejected, lost int // orders that the book refuses, and orders that the store has lost
+
+	kept    map[string]bool  // by id: the order is kept back
+	refused int              // number of orders that the database refuses
+	problem error            // error of the first order that is kept back
+	unread  map[string]error // by product: the total cannot be read
+	later   map[string]bool  // by product: its total must wait for orders
+	halted  map[string]bool  // by product: its counts do not balance
 }
 
 func newSettler(s *Sale, size int, w work) *settler {

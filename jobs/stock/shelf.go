@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -189,11 +190,7 @@ var reasons = map[string]string{
 }
 
 func closedShelf(why string) error {
-	text, ok := reasons[why]
-	if !ok {
-		text = "the store says " + format.Quote(why)
-	}
-	return fmt.Errorf("%w: %s", ErrStockUnknown, text)
+	return fmt.Errorf("%w: %s", ErrStockUnknown, cmp.Or(reasons[why], "the store says "+format.Quote(why)))
 }
 
 // Probe compares the store with the book, closes a shelf that has lost data, and opens a new one.

@@ -124,43 +124,42 @@ type outcome struct {
 }
 
 // post posts events until ctx ends; the events of one order in sequence, until one fails. The first
-// event is always posted. Probing, each event is posted once, the first one before all others, so
-// that they do not take its place at a webhook that limits the rate; and a failure does not end the
-// posting of other orders.
+// event is always posted. Probing, each event is posted once, and a failure does not end the posting of
+// other orders; the order of the first event goes before all others, so that they do not take its place
+// at a webhook that limits the rate.
 func (w *webhook) post(ctx context.Context, all []stock.Event, probing bool) []outcome {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	outcomes := make([]outcome, len(all))
-	next := make(chan []int)
-	orders := byOrder(all)
-	if probing {
-		if outcomes[0] = w.postAgain(ctx, &all[0], true); outcomes[0].accepted {
-			orders[0] = orders[0][1:]
-		} else {
-			orders = orders[1:] // later events of the order wait for this one
+	inTurn := func(order []int) {
+		for _, i := range order {
+			if i > 0 && ctx.Err() != nil {
+				return
+			}
+			if outcomes[i] = w.postAgain(ctx, &all[i], probing); !outcomes[i].accepted {
+				if !probing {
+					stop()
+				}
+				return // later events of the order wait for this one
+			}
 		}
 	}
+	orders := byOrder(all)
+	if probing {
+		inTurn(orders[0])
+		orders = orders[1:]
+	}
+	next := make(chan []int)
 	var workers sync.WaitGroup
 	for range min(w.options.Concurrency, len(orders)) {
 		workers.Go(func() {
-			for some := range next {
-				for _, i := range some {
-					if i > 0 && ctx.Err() != nil {
-						break
-					}
-					if outcomes[i] = w.postAgain(ctx, &all[i], probing); outcomes[i].accepted {
-						continue
-					}
-					if !probing {
-						stop()
-					}
-					break // later events of the order wait for this one
-				}
+			for order := range next {
+				inTurn(order)
 			}
 		})
 	}
-	for _, some := range orders {
-		next <- some
+	for _, order := range orders {
+		next <- order
 	}
 	close(next)
 	workers.Wait()
