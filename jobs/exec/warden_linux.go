@@ -283,12 +283,12 @@ func (w *warden) signal(now int64) {
 		case run.reply != nil || run.killAt() != 0 && now >= run.killAt():
 			run.over = now
 			// Both times of a lease may have passed at once, as after a suspension.
-			run.expired = run.expired || run.reply == nil && run.stop == 0
+			run.expired = run.expired || run.reply == nil && run.stop == 0 && !run.ended()
 			run.kill()
 		case run.Term != 0 && now >= run.Term && run.stop == 0:
 			// From now on, a renewal that succeeds keeps other nodes out until the run is over. It
 			// does not revive a run that has begun to end.
-			run.expired, run.stop = true, run.Kill
+			run.expired, run.stop = !run.ended(), run.Kill
 			run.terminate()
 		}
 	}
@@ -324,6 +324,13 @@ func (r *wardenRun) killAt() int64 { return earlier(r.Kill, r.stop) }
 func (r *wardenRun) terminate() {
 	_ = syscall.Kill(-r.pid, syscall.SIGTERM)
 	_ = syscall.Kill(-r.pid, syscall.SIGCONT)
+}
+
+// ended reports whether the main process has ended, also if the reaper has not reported it yet, as after a stop of the warden.
+func (r *wardenRun) ended() bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, r.pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err != nil || info.Signo != 0
 }
 
 func (r *wardenRun) kill() { _ = syscall.Kill(-r.pid, syscall.SIGKILL) }
