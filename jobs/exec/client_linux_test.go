@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"encoding/json"
 	"errors"
 	"net"
 	"os"
@@ -33,6 +34,39 @@ func TestRequestThatCannotBeSent(t *testing.T) {
 	if err := c.SetDeadline(time.Time{}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("the connection is open: %v", err)
 	}
+}
+
+// A command that waited for a warden for longer than its lease, which was renewed meanwhile, is sent with the times of the renewed
+// lease: with earlier ones the warden would not start it.
+func TestWaitForAWarden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours := os.NewFile(uintptr(fds[0]), "ours")
+		defer func() { _ = syscall.Close(fds[1]) }()
+		conn, err := net.FileConn(ours)
+		if err = errors.Join(err, ours.Close()); err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		c := &client{changed: make(chan struct{}), left: map[uint64]*remote{}}
+		w := newWatch(func() time.Time { return time.Now().Add(time.Hour) }, time.Second) // it is renewed all the time
+		time.AfterFunc(3*time.Hour, func() { c.connect(conn.(*net.UnixConn)) })
+		if _, err := c.start(t.Context(), &request{Op: opStart}, nil, w.times); err != nil {
+			t.Fatal(err)
+		}
+		packet := make([]byte, maxPacket)
+		n, err := syscall.Read(fds[1], packet)
+		var sent request
+		if err := errors.Join(err, json.Unmarshal(packet[:max(n, 0)], &sent)); err != nil {
+			t.Fatal(err)
+		}
+		if now := bootTime(); sent.Term <= now || sent.Kill <= now {
+			t.Errorf("SIGTERM comes %v after the start, and SIGKILL %v", time.Duration(sent.Term-now), time.Duration(sent.Kill-now))
+		}
+	})
 }
 
 // A warden waits at its end for the replies that are being sent, too, but not for long.
