@@ -197,8 +197,8 @@ func untilNoneIsFound(kill func() (found bool)) {
 	}
 }
 
-// start sends a command to the warden.
-func (c *client) start(ctx context.Context, q *request, files []*os.File, term, kill time.Time) (child, error) {
+// start sends a command to the warden. The wait for a warden may be longer than a lease, which is renewed meanwhile.
+func (c *client) start(ctx context.Context, q *request, files []*os.File, times func() (term, kill time.Time)) (child, error) {
 	r, err := c.expect(ctx, q.RunID)
 	if err != nil {
 		return nil, err
@@ -207,6 +207,7 @@ func (c *client) start(ctx context.Context, q *request, files []*os.File, term, 
 	for i, f := range files {
 		fds[i] = int(f.Fd())
 	}
+	term, kill := times()
 	q.ID, q.Term, q.Kill = r.id, boot(term), boot(kill)
 	if err := send(r.conn, q, syscall.UnixRights(fds...)); err != nil {
 		c.end(reply{ID: r.id})

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"encoding/json"
 	"errors"
 	"net"
 	"os"
@@ -11,27 +12,88 @@ import (
 	"time"
 )
 
-// A node that cannot send a request about a command closes the connection, so that the warden kills the command: it would
-// otherwise go on past its lease.
-func TestRequestThatCannotBeSent(t *testing.T) {
+// connected returns a connection, and the descriptor of its other end.
+func connected(t *testing.T) (conn *net.UnixConn, other int) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, theirs := os.NewFile(uintptr(fds[0]), "ours"), os.NewFile(uintptr(fds[1]), "theirs")
-	defer theirs.Close()
+	ours := os.NewFile(uintptr(fds[0]), "ours")
 	c, err := net.FileConn(ours)
 	if err = errors.Join(err, ours.Close()); err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	r := &remote{conn: c.(*net.UnixConn), id: 1}
+	t.Cleanup(func() { _, _ = c.Close(), syscall.Close(fds[1]) })
+	return c.(*net.UnixConn), fds[1]
+}
+
+// A node that cannot send a request about a command closes the connection, so that the warden kills the command: it would
+// otherwise go on past its lease.
+func TestRequestThatCannotBeSent(t *testing.T) {
+	c, _ := connected(t)
+	r := &remote{conn: c, id: 1}
 	if r.kill(); errors.Is(c.SetDeadline(time.Time{}), net.ErrClosed) {
 		t.Error("the connection is closed after a request that was sent")
 	}
 	r.send(&request{Op: opExtend, ID: 1, RunID: strings.Repeat("x", maxPacket)})
 	if err := c.SetDeadline(time.Time{}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("the connection is open: %v", err)
+	}
+}
+
+// A command that waited for a warden for longer than its lease, which was renewed meanwhile, is sent with the times of the renewed
+// lease: with earlier ones the warden would not start it.
+func TestWaitForAWarden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn, other := connected(t)
+		c := &client{changed: make(chan struct{}), left: map[uint64]*remote{}}
+		w := newWatch(func() time.Time { return time.Now().Add(time.Hour) }, time.Second) // it is renewed all the time
+		time.AfterFunc(3*time.Hour, func() { c.connect(conn) })
+		if _, err := c.start(t.Context(), &request{Op: opStart}, nil, w.times); err != nil {
+			t.Fatal(err)
+		}
+		packet := make([]byte, maxPacket)
+		n, err := syscall.Read(other, packet)
+		var sent request
+		if err := errors.Join(err, json.Unmarshal(packet[:max(n, 0)], &sent)); err != nil {
+			t.Fatal(err)
+		}
+		if now := bootTime(); sent.Term <= now || sent.Kill <= now {
+			t.Errorf("SIGTERM comes %v after the start, and SIGKILL %v", time.Duration(sent.Term-now), time.Duration(sent.Kill-now))
+		}
+	})
+}
+
+// A warden that was stopped finds the times of a command over, and their renewal in the socket: the command goes on, and so does
+// one that waits for its start.
+func TestRenewalInTheSocket(t *testing.T) {
+	conn, node := connected(t)
+	in, err := newInlet(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := bootTime()
+	later := now + int64(time.Hour)
+	run := &wardenRun{request: request{ID: 1, Term: now, Kill: now}}
+	w := &warden{inlet: in, runs: map[uint64]*wardenRun{1: run}, starts: []received{{request: request{ID: 2, Term: now, Kill: now}}}}
+	for id := uint64(1); id <= 2; id++ {
+		packet, err := json.Marshal(request{Op: opExtend, ID: id, Term: later, Kill: later})
+		if err == nil {
+			_, err = syscall.Write(node, packet)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	go w.read()
+	if w.drain(); run.Term != later || w.starts[0].Term != later || w.gone {
+		t.Errorf("SIGTERM comes at %d and %d, want %d", run.Term, w.starts[0].Term, later)
+	}
+	if err := syscall.Shutdown(node, syscall.SHUT_RDWR); err != nil {
+		t.Fatal(err)
+	}
+	if w.drain(); !w.gone {
+		t.Error("the warden does not notice that the node is gone")
 	}
 }
 

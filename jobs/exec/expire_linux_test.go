@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -138,10 +139,10 @@ func TestNoCommandWaitsForASearch(t *testing.T) {
 	_ = c.Wait()
 }
 
-// A command that ends by itself while the warden searches for the processes of another run has not
-// ended because of its lease, although the lease is about to end after the search.
+// A command that ends by itself while the warden searches for the processes of another run, or is stopped, has not
+// ended because of its lease, although the lease is about to end after that.
 func TestEndedDuringASearch(t *testing.T) {
-	for _, name := range []string{"term", "kill"} {
+	for _, name := range []string{"term", "kill", "term, not reported yet", "kill, not reported yet"} {
 		t.Run(name, func(t *testing.T) {
 			gone, done := exec.Command("true"), exec.Command("true")
 			done.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -153,15 +154,21 @@ func TestEndedDuringASearch(t *testing.T) {
 			}
 			now := bootTime()
 			run := &wardenRun{request: request{ID: 2, Kill: now}, pid: done.Process.Pid}
-			if name == "term" {
+			early := !strings.HasSuffix(name, "yet")
+			if strings.HasPrefix(name, "term") {
 				run.Term, run.Kill = now, now+1e12
 			}
 			w := &warden{exits: make(chan exit, 1), runs: map[uint64]*wardenRun{
 				1: {request: request{ID: 1}, pid: gone.Process.Pid, reply: &reply{ID: 1}},
 				2: run,
 			}, owners: map[int]*wardenRun{}, replies: newReplies(nil)}
-			w.exits <- exit{pid: done.Process.Pid} // the reaper has it, from before the end of the lease
+			if early {
+				w.exits <- exit{pid: done.Process.Pid} // the reaper has it, from before the end of the lease
+			}
 			w.act(now - 1)
+			if !early {
+				w.exits <- exit{pid: done.Process.Pid}
+			}
 			w.drain()
 			if run.reply == nil || run.reply.Lease {
 				t.Errorf("its reply is %+v, want one of a command that ended by itself", run.reply)
@@ -183,7 +190,7 @@ func TestNoRenewalWaitsForAStart(t *testing.T) {
 		}
 		refused[id] = []*os.File{null}
 	}
-	w := &warden{requests: make(chan received, 9), runs: map[uint64]*wardenRun{1: run}, replies: newReplies(nil)}
+	w := &warden{inlet: inlet{requests: make(chan received, 9)}, runs: map[uint64]*wardenRun{1: run}, replies: newReplies(nil)}
 	for _, q := range []request{
 		{Op: opStart, ID: 2, Term: 1000, Kill: later},
 		{Op: opStart, ID: 3, Term: 1000, Kill: 2000},

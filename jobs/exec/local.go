@@ -32,7 +32,7 @@ func (l *local) run(ctx context.Context) error {
 }
 
 // start starts a command in a group of its own.
-func (l *local) start(_ context.Context, q *request, files []*os.File, term, kill time.Time) (child, error) {
+func (l *local) start(_ context.Context, q *request, files []*os.File, times func() (term, kill time.Time)) (child, error) {
 	cmd := &osexec.Cmd{Path: string(q.Path), Args: toTexts(q.Args), Env: toTexts(q.Env), Dir: string(q.Dir), Stdout: files[0], Stderr: files[0], SysProcAttr: ownGroup(q.User)}
 	if len(files) > 1 {
 		cmd.Stdin = files[1]
@@ -40,6 +40,7 @@ func (l *local) start(_ context.Context, q *request, files []*os.File, term, kil
 	if err := startGroup(cmd, q.Umask); err != nil {
 		return nil, err
 	}
+	term, kill := times()
 	c := &localChild{cmd: cmd, done: make(chan reply, 1), exited: make(chan struct{}), moved: make(chan struct{}, 1), term: term, kills: kill}
 	l.left.Go(func() { c.wait(q.ID) })
 	go c.guard(l.ended)

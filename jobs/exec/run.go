@@ -28,7 +28,7 @@ func (r *Runner) run(ctx context.Context, run *scheduler.Run, c *Command, user *
 	w := newWatch(run.Deadline, c.Grace)
 	q := &request{Op: opStart, RunID: run.ID, Path: []byte(path), Args: toBytes(c.Args), Env: toBytes(append(slices.Clip(c.Env), runEnv(run)...)),
 		Dir: []byte(c.Dir), Stdin: c.Stdin != "", Umask: c.Umask, User: user}
-	child, err := r.backend.start(ctx, q, files, w.term, w.kill)
+	child, err := r.backend.start(ctx, q, files, w.times)
 	for _, f := range files {
 		_ = f.Close()
 	}
@@ -108,6 +108,12 @@ func (w *watch) read() (moved bool) {
 	w.span = max(w.span, time.Until(deadline))
 	w.term, w.kill = deadline.Add(-min(w.grace, w.span/3)), deadline
 	return true
+}
+
+// times returns the times of the lease as it is now.
+func (w *watch) times() (term, kill time.Time) {
+	w.read()
+	return w.term, w.kill
 }
 
 // lossDelay is how long after the end of the trust in a lease its context may end.

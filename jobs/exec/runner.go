@@ -36,8 +36,8 @@ type backend interface {
 	// run serves until ctx ends, and then kills the remaining commands.
 	run(ctx context.Context) error
 	// start starts a command with the first file as its output and the second as its input. It
-	// waits until the backend is ready or ctx ends. Zero times mean never.
-	start(ctx context.Context, q *request, files []*os.File, term, kill time.Time) (child, error)
+	// waits until the backend is ready or ctx ends, and then reads the times of SIGTERM and SIGKILL. Zero times mean never.
+	start(ctx context.Context, q *request, files []*os.File, times func() (term, kill time.Time)) (child, error)
 }
 
 // A child is a command that was started. Its methods block for a few seconds at most.

@@ -22,7 +22,7 @@ type standin struct {
 
 func (s *standin) run(context.Context) error { return nil }
 
-func (s *standin) start(_ context.Context, q *request, _ []*os.File, _, _ time.Time) (child, error) {
+func (s *standin) start(_ context.Context, q *request, _ []*os.File, _ func() (term, kill time.Time)) (child, error) {
 	s.asked = q
 	return s.child, s.err
 }

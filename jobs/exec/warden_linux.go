@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -46,9 +45,13 @@ func Warden() error {
 	// ignored ones.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	inlet, err := newInlet(conn)
+	if err != nil {
+		return err
+	}
 	w := &warden{
-		conn: conn, alarm: alarm, strict: newStrictForker(),
-		requests: make(chan received, 1024), exits: make(chan exit, 1024), forked: make(chan struct{}, 1),
+		inlet: inlet, alarm: alarm, strict: newStrictForker(),
+		exits: make(chan exit, 1024), forked: make(chan struct{}, 1),
 		runs: map[uint64]*wardenRun{}, owners: map[int]*wardenRun{}, replies: newReplies(conn),
 	}
 	go w.read()
@@ -85,29 +88,17 @@ func closeOnExec() {
 // A warden starts, kills and reaps the commands of one node. All its work is done by one goroutine,
 // except for reading requests and waiting for processes.
 type warden struct {
-	conn     *net.UnixConn
-	alarm    *alarm
-	strict   *forker
-	requests chan received // closed when the node is gone
-	gone     bool
-	starts   []received // wait for their turn
-	exits    chan exit
-	forked   chan struct{} // wakes the reaper when it has no child to wait for
-	runs     map[uint64]*wardenRun
-	owners   map[int]*wardenRun // by the pid of a process that was seen to belong to a run, until it is reaped
-	replies  *replies
-	stray    bool // a stray has ended: its children are strays now
-}
-
-type received struct {
-	request
-	files []*os.File
-}
-
-func (r received) close() {
-	for _, f := range r.files {
-		_ = f.Close()
-	}
+	inlet
+	alarm   *alarm
+	strict  *forker
+	gone    bool
+	starts  []received // wait for their turn
+	exits   chan exit
+	forked  chan struct{} // wakes the reaper when it has no child to wait for
+	runs    map[uint64]*wardenRun
+	owners  map[int]*wardenRun // by the pid of a process that was seen to belong to a run, until it is reaped
+	replies *replies
+	stray   bool // a stray has ended: its children are strays now
 }
 
 // An exit is a process that was reaped.
@@ -125,35 +116,6 @@ type wardenRun struct {
 	expired bool   // the warden ended it because its lease was about to end
 	reply   *reply // the reply about the main process, once it has ended
 	over    int64  // since when all of its processes must end; 0: they need not
-}
-
-// read passes the node's requests on, until the node is gone.
-func (w *warden) read() {
-	defer close(w.requests)
-	packet, oob := make([]byte, maxPacket), make([]byte, syscall.CmsgSpace(4*2))
-	for {
-		n, oobn, _, _, err := w.conn.ReadMsgUnix(packet, oob)
-		if err != nil || n == 0 {
-			return
-		}
-		r := received{files: descriptors(oob[:oobn])}
-		if json.Unmarshal(packet[:n], &r.request) != nil {
-			return // a node of another version, which notices the end of the connection
-		}
-		w.requests <- r
-	}
-}
-
-// descriptors returns the files that came with a packet.
-func descriptors(oob []byte) (files []*os.File) {
-	messages, _ := syscall.ParseSocketControlMessage(oob)
-	for i := range messages {
-		fds, _ := syscall.ParseUnixRights(&messages[i])
-		for _, fd := range fds {
-			files = append(files, os.NewFile(uintptr(fd), "passed"))
-		}
-	}
-	return files
 }
 
 // reap waits for all children: the started commands, and processes whose parents died.
@@ -197,7 +159,7 @@ func (w *warden) wait() {
 	}
 }
 
-// drain handles all that has arrived: one search suffices for the processes that were reaped, and no renewal waits for the
+// drain handles all that has arrived, also what the reader has not passed on yet, as after a stop of the warden: one search suffices for the processes that were reaped, and no renewal waits for the
 // start or the search of another run. It starts nothing.
 func (w *warden) drain() {
 	for !w.gone {
@@ -207,7 +169,10 @@ func (w *warden) drain() {
 		case e := <-w.exits:
 			w.exited(e)
 		default:
-			return
+			if !w.behind() {
+				return
+			}
+			time.Sleep(time.Microsecond) // the reader is woken by the network poller, for which a yield leaves no time
 		}
 	}
 }
@@ -283,12 +248,12 @@ func (w *warden) signal(now int64) {
 		case run.reply != nil || run.killAt() != 0 && now >= run.killAt():
 			run.over = now
 			// Both times of a lease may have passed at once, as after a suspension.
-			run.expired = run.expired || run.reply == nil && run.stop == 0
+			run.expired = run.expired || run.reply == nil && run.stop == 0 && !run.ended()
 			run.kill()
 		case run.Term != 0 && now >= run.Term && run.stop == 0:
 			// From now on, a renewal that succeeds keeps other nodes out until the run is over. It
 			// does not revive a run that has begun to end.
-			run.expired, run.stop = true, run.Kill
+			run.expired, run.stop = !run.ended(), run.Kill
 			run.terminate()
 		}
 	}
@@ -324,6 +289,13 @@ func (r *wardenRun) killAt() int64 { return earlier(r.Kill, r.stop) }
 func (r *wardenRun) terminate() {
 	_ = syscall.Kill(-r.pid, syscall.SIGTERM)
 	_ = syscall.Kill(-r.pid, syscall.SIGCONT)
+}
+
+// ended reports whether the main process has ended, also if the reaper has not reported it yet, as after a stop of the warden.
+func (r *wardenRun) ended() bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, r.pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err != nil || info.Signo != 0
 }
 
 func (r *wardenRun) kill() { _ = syscall.Kill(-r.pid, syscall.SIGKILL) }

@@ -13,6 +13,7 @@ var queueTests = []test{
 	{"a waiting number is offered to the next claim when the run is over", queueOffered},
 	{"a waiting number past its deadline is missed", queueMissed},
 	{"a waiting number whose run died is granted once", queueDied},
+	{"a run that died and may run again goes before the number that waits", queueRepeats},
 	{"a waiting number waits for all runs that are alive", queueAll},
 	{"while paused a waiting number is not named and not granted", queuePaused},
 	{"its owner, asking again after it was taken over, is not granted", queueAgain},
@@ -122,6 +123,29 @@ func queueDied(s *stand) {
 	s.settled(a, series.RunRef{Number: first.Number, Fence: s.fenceOf(a)}, series.VerdictLost)
 	s.granted(s.takes(c, fence))
 	s.claimed(s.takes(c, fence), series.KindPassed)
+}
+
+func queueRepeats(s *stand) {
+	s.open()
+	first := s.next(1)
+	first.TTL, first.Rerun, first.Attempts, first.Overlap = short, true, 3, series.OverlapQueue
+	_, dead := s.granted(first)
+	s.env.Wait(5 * time.Millisecond)
+	c := s.ask(s.look().Now, s.due(1))
+	c.Rerun, c.Attempts, c.Overlap = true, 3, series.OverlapQueue
+	fence := s.claimed(c, series.KindWaiting).Fence
+	s.env.Wait(short + slack)
+	s.unchanged(func() {
+		a := s.claimed(s.takes(c, fence), series.KindOrphan)
+		equal(s, "the number that goes first", a.Number, dead.Number)
+		equal(s, "its fence", a.Fence, dead.Fence)
+	})
+	again := c
+	again.Number, again.Owner, again.From = dead.Number, s.owner(), dead.Fence
+	_, second := s.granted(again)
+	s.unchanged(func() { s.claimed(s.takes(c, fence), series.KindHeld) })
+	equal(s, "what waits", s.ended(second, series.RunDone).Waiting, c.Number)
+	s.granted(s.takes(c, fence))
 }
 
 func queueAll(s *stand) {

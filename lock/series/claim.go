@@ -122,6 +122,8 @@ func (s *State) takeOverRun(us int64, c *Claim, r *Run, w Writer) Answer {
 		return a
 	case h != nil:
 		return about(KindHeld, h, ms)
+	case r.State == RunWaiting && !r.Manual() && s.repeats(ms, c) != nil:
+		return about(KindOrphan, s.repeats(ms, c), ms)
 	case r.yields(c, ms):
 		return Answer{Kind: KindEarly, Wait: time.Duration(c.Next-ms) * time.Millisecond}
 	}

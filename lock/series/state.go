@@ -105,6 +105,18 @@ func (s *State) over(r *Run, ms int64) bool {
 	return false
 }
 
+// repeats returns a run that is over and goes before a number that waits, because it may run again, or nil. Without it such a run
+// would wait for ever while numbers wait all the time.
+func (s *State) repeats(ms int64, c *Claim) *Run {
+	for i := range s.Runs {
+		r := &s.Runs[i]
+		if r.State != RunWaiting && !r.pending() && r.For == 0 && !s.sheetOf(r) && s.over(r, ms) && !s.bars(r) && mayRun(r, c, ms) {
+			return r
+		}
+	}
+	return nil
+}
+
 // nextFence keeps invariant I2: the fence is above the last fence, above the fence that the caller
 // has seen, and not below the store's clock, so that it grows even if the store has forgotten the
 // last one.

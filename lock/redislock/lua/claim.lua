@@ -232,6 +232,16 @@ local function sweep(s, c)
   end
 end
 
+-- repeats returns a run that is over and goes before a number that waits, because it may run again. Without it such a run would
+-- wait for ever while numbers wait all the time.
+local function repeats(s, c)
+  for _, r in ipairs(runs(s)) do
+    if r.state ~= 'w' and not pending(r) and r.work == '' and not sharded(r) and over(s, r) and not bars(s, r) and mayrun(r, c) then
+      return r
+    end
+  end
+end
+
 -- yields reports whether a run of a backfill leaves the time up to the next number of the spec to that
 -- number.
 local function yields(c, r)
@@ -258,6 +268,8 @@ local function takeover(s, c, about)
     return passed(s, c.number, text(r))
   end
   if h then return reply(s, 'h', text(h)) end
+  h = r.state == 'w' and r.start == '' and repeats(s, c)
+  if h then return reply(s, 'O', text(h)) end
   if yields(c, r) then return reply(s, 'y') end
   return grant(s, c, r)
 end
