@@ -159,8 +159,8 @@ func (w *warden) wait() {
 	}
 }
 
-// drain handles all that has arrived, also what the reader has not passed on yet, as after a stop of the warden: one search suffices for the processes that were reaped, and no renewal waits for the
-// start or the search of another run. It starts nothing.
+// drain handles all that has arrived, also requests that the reader has not passed on yet, as after a stop of the warden: one search
+// suffices for the processes that were reaped, and no renewal waits for the start or the search of another run. It starts nothing.
 func (w *warden) drain() {
 	for !w.gone {
 		select {
