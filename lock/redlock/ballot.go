@@ -112,15 +112,17 @@ func (b ballot) decided() bool {
 // freeing reports whether the key is free on a majority.
 func (b ballot) freeing() bool { return b.count(yes)+b.count(was) >= b.majority }
 
-// kept reports whether a majority still had a lease of this owner, under its fence or under the fence
-// of a late vote: then no other owner can have had the key. A server that is silent may have
-// forgotten the lease, and voted for another owner meanwhile.
-func (b ballot) kept() bool { return b.count(yes)+b.count(odd) >= b.majority }
+// vanished reports whether so many servers had forgotten the lease to be released that they may
+// have voted for another owner meanwhile. A server that has another owner's lease has forgotten
+// this one. A silent server has not: a grant may be on a bare majority, so that the other servers
+// never had the lease.
+func (b ballot) vanished() bool { return b.count(was)+b.count(no) >= b.majority }
 
-// released reports whether a release needs no further answer. A free key is not enough: a majority
-// of servers that still had the lease, or of servers that did not, decides whether it was kept.
+// released reports whether a release needs no further answer. A free key is not enough: whether the
+// lease had vanished is decided by a majority of servers that still knew it, or of servers that did
+// not.
 func (b ballot) released() bool {
-	return b.freeing() && (b.kept() || b.count(was)+b.count(no) >= b.majority)
+	return b.freeing() && (b.vanished() || b.count(yes) >= b.majority)
 }
 
 // lefts returns the times until the deadlines of the leases in answers with a code, in ascending

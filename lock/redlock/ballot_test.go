@@ -243,15 +243,15 @@ func TestBallotTimes(t *testing.T) {
 // The test evaluates the answers of three servers to a release: y means freed, w free before, n
 // held by another owner, - no answer yet.
 func TestBallotOfARelease(t *testing.T) {
-	for answers, want := range map[string]struct{ released, kept bool }{
+	for answers, want := range map[string]struct{ released, vanished bool }{
 		"y--": {false, false},
-		"yy-": {true, true},
+		"yy-": {true, false},
 		"yw-": {false, false}, // the third decides
 		"yn-": {false, false},
-		"ywy": {true, true},
-		"yww": {true, false},
-		"ywn": {true, false}, // two had forgotten it, and one has voted since
-		"yyn": {true, true},
+		"ywy": {true, false},
+		"yww": {true, true},
+		"ywn": {true, true}, // two had forgotten it, and one has voted since
+		"yyn": {true, false},
 	} {
 		b := ballot{majority: 2}
 		for _, c := range answers {
@@ -261,8 +261,8 @@ func TestBallotOfARelease(t *testing.T) {
 			}
 			b.answers = append(b.answers, a)
 		}
-		if b.released() != want.released || b.kept() != want.kept {
-			t.Errorf("%s: released %v, kept %v; want %+v", answers, b.released(), b.kept(), want)
+		if b.released() != want.released || b.vanished() != want.vanished {
+			t.Errorf("%s: released %v, vanished %v; want %+v", answers, b.released(), b.vanished(), want)
 		}
 	}
 }

@@ -138,8 +138,8 @@ func (d *Driver) renewal(ctx context.Context, h *driver.LeaseRef, attempt int64,
 
 // Release frees the key on all servers, and returns when it is free on a majority. The rest is done
 // in the background, where the release is sent again to servers that do not answer. The error is
-// lock.ErrForgotten if fewer than a majority answer that they still had the lease: another owner may have
-// had the key meanwhile. Release works on servers at maxmemory.
+// lock.ErrForgotten if so many servers had forgotten the lease that another owner may have had the
+// key meanwhile. Release works on servers at maxmemory.
 func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("redlock: release: %w", err)
@@ -163,7 +163,7 @@ func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 	}
 	d.sweep(b.failed(), rest, h.TTL)
 	d.sweep(d.sendAll(ctx, d.patience(h.TTL), rest, question{to: b.voted(odd)}).silent(), rest, h.TTL)
-	if !b.kept() {
+	if b.vanished() {
 		return driver.ErrForgotten
 	}
 	return nil
