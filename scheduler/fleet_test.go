@@ -469,37 +469,3 @@ func TestFewNodesLearnFromASlowStore(t *testing.T) {
 		})
 	}
 }
-
-// Each node of a large fleet leaves a tick to the node that is first for it for as long as its configuration says. Of some twenty
-// instants two thirds are of dead nodes.
-func TestSpreadOfALargeFleet(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		const spread = 2 * time.Second
-		var jobs []scheduler.Job
-		for i := range 5 {
-			jobs = append(jobs, scheduler.Job{Name: fmt.Sprint("job", i), Spec: fmt.Sprintf("%d/5 * * * * *", i), Func: takes(0)})
-		}
-		c := plan(t, jobs...)
-		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Spread = spread }
-		for range 60 {
-			c.start()
-		}
-		c.pass(32 * time.Second)
-		for _, n := range c.nodes[20:] {
-			n.kill()
-		}
-		began, others := time.Now(), 0
-		c.pass(40 * time.Second) // until the dead nodes have left the list, so that all ticks are decided
-		for _, r := range c.ranAny() {
-			if late := r.began.Sub(r.Tick); r.Tick.After(began) && late > 0 {
-				others++
-				if late < spread || late > spread+time.Second {
-					t.Errorf("a tick of a dead node began after %v, want within a second after %v", late, spread)
-				}
-			}
-		}
-		if others == 0 {
-			t.Error("no tick was one of a dead node")
-		}
-	})
-}

@@ -70,7 +70,9 @@ func (i *inlet) read() {
 func (i *inlet) receive(packet, oob []byte) (n, oobn int, err error) {
 	closed := i.raw.Read(func(fd uintptr) bool {
 		i.reading.Store(true)
-		n, oobn, _, _, err = unix.Recvmsg(int(fd), packet, oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
+		for err = unix.EINTR; err == unix.EINTR; { // as package net does: the end of the connection kills all commands
+			n, oobn, _, _, err = unix.Recvmsg(int(fd), packet, oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
+		}
 		if err == unix.EAGAIN {
 			i.reading.Store(false)
 			return false

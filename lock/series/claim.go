@@ -112,6 +112,7 @@ func (s *State) takeOver(us int64, c *Claim, w Writer) Answer {
 func (s *State) takeOverRun(us int64, c *Claim, r *Run, w Writer) Answer {
 	ms := us / 1000
 	h := s.blocker(r, c, ms)
+	first := s.repeats(r, c, ms)
 	switch {
 	case !s.over(r, ms) && r.State != RunWaiting:
 		return s.passed(ms, c.Number)
@@ -122,8 +123,8 @@ func (s *State) takeOverRun(us int64, c *Claim, r *Run, w Writer) Answer {
 		return a
 	case h != nil:
 		return about(KindHeld, h, ms)
-	case r.State == RunWaiting && !r.Manual() && s.repeats(ms, c) != nil:
-		return about(KindOrphan, s.repeats(ms, c), ms)
+	case first != nil:
+		return about(KindOrphan, first, ms)
 	case r.yields(c, ms):
 		return Answer{Kind: KindEarly, Wait: time.Duration(c.Next-ms) * time.Millisecond}
 	}

@@ -105,9 +105,12 @@ func (s *State) over(r *Run, ms int64) bool {
 	return false
 }
 
-// repeats returns a run that is over and goes before a number that waits, because it may run again, or nil. Without it such a run
-// would wait for ever while numbers wait all the time.
-func (s *State) repeats(ms int64, c *Claim) *Run {
+// repeats returns a run that is over and goes before w, a number that waits, because it may run again, or nil. Without it such a
+// run would wait for ever while numbers wait all the time.
+func (s *State) repeats(w *Run, c *Claim, ms int64) *Run {
+	if w.State != RunWaiting || w.Manual() {
+		return nil
+	}
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		if r.State != RunWaiting && !r.pending() && r.For == 0 && !s.sheetOf(r) && s.over(r, ms) && !s.bars(r) && mayRun(r, c, ms) {

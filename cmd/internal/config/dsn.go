@@ -15,6 +15,7 @@ type DSN struct {
 	Dialect     database.Dialect
 	Source      string // for the driver; it may have a password
 	Shown       string // for people
+	File        string // of SQLite
 	HasPassword bool
 }
 
@@ -58,7 +59,7 @@ func SQLiteDSN(path string) (DSN, error) {
 		return DSN{}, errors.New("names no file, " + saleDSNAllowed)
 	}
 	options := "?_txlock=immediate&_pragma=busy_timeout(60000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"
-	return DSN{Dialect: database.SQLite, Source: "file:" + (&url.URL{Path: path}).EscapedPath() + options, Shown: "sqlite:" + path}, nil
+	return DSN{Dialect: database.SQLite, Source: "file:" + (&url.URL{Path: path}).EscapedPath() + options, Shown: "sqlite:" + path, File: path}, nil
 }
 
 // mysql converts the URL into the form of the driver.

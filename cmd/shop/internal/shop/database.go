@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/cronce/cronce/cmd/internal/clients"
 	"github.com/cronce/cronce/cmd/internal/config"
@@ -49,10 +48,8 @@ func openDatabase(f *settings.File, fresh bool) (*sql.DB, stock.Dialect, error) 
 	if err != nil {
 		return nil, 0, f.Fault("shop.database", "the DSN %v", err)
 	}
-	if file, ok := strings.CutPrefix(dsn.Shown, "sqlite:"); ok {
-		if err := existing(f, file, fresh); err != nil {
-			return nil, 0, err
-		}
+	if err := existing(f, dsn.File, fresh); err != nil {
+		return nil, 0, err
 	}
 	if plain := dsn.InPlain(); plain != "" {
 		if err := f.InPlain("shop.database", "the DSN "+plain); err != nil {
@@ -66,10 +63,10 @@ func openDatabase(f *settings.File, fresh bool) (*sql.DB, stock.Dialect, error) 
 	return db, dialects[dsn.Dialect], nil
 }
 
-// existing refuses an SQLite file that does not exist, unless a fresh one is permitted. A new database
+// existing refuses an SQLite file that does not exist, unless a fresh one is permitted; no file is a server. A new database
 // would get the shelf of a store that has lost its data, and the shops' own would be refused.
 func existing(f *settings.File, file string, fresh bool) error {
-	if _, err := os.Stat(file); fresh || !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(file); fresh || file == "" || !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return f.Fault("shop.database", "is the SQLite file %q, which does not exist: name the database of the shops", file)
