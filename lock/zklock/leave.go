@@ -7,8 +7,12 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// removeRetry is the longest pause between two tries to remove a node that must go.
-const removeRetry = time.Second
+// The pauses between two tries to remove a node that must go. They begin short: a try that fails because
+// the connection was cut has nothing to wait for, since the next one waits for a connection.
+const (
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = time.Second
+)
 
 // keep grants a locked place until a time; then its node is removed.
 func (d *Driver) keep(p *place, until time.Time) {
@@ -54,7 +58,8 @@ func (d *Driver) remove(c *zk.Conn, p *place) (found bool, err error) {
 	if err != nil {
 		now := time.Now()
 		p.until.Store(&now)
-		d.removeAt(p, now.Add(removeRetry))
+		p.retry = min(max(2*p.retry, firstRetry), lastRetry)
+		d.removeAt(p, now.Add(p.retry))
 		return false, err
 	}
 	if p.doubtful {
@@ -65,7 +70,8 @@ func (d *Driver) remove(c *zk.Conn, p *place) (found bool, err error) {
 }
 
 // sweepLater removes nodes that a request on a connection that was cut may still create: it may
-// arrive after requests on the next connection.
+// arrive after requests on the next connection. If the owner has returned by then, its own place
+// removes them.
 func (d *Driver) sweepLater(key, owner string) {
 	time.AfterFunc(2*d.session.trust(), func() {
 		c, err := d.session.begin()
@@ -73,8 +79,10 @@ func (d *Driver) sweepLater(key, owner string) {
 			return
 		}
 		defer d.session.end()
-		if d.places.peek(key, owner) == nil {
-			_, _ = d.removeAll(c, key, owner) // otherwise the end of the session removes them
+		p := d.places.get(key, owner)
+		defer p.mu.Unlock()
+		if p.node == "" && !p.doubtful {
+			_, _ = d.remove(c, p) // remove repeats itself after an error
 		}
 	})
 }

@@ -19,7 +19,8 @@ type place struct {
 	released bool       // the owner requested the removal
 	fence    int64      // the fence of the grant; 0: none
 	timer    *time.Timer
-	dead     bool // removed, and no longer in the list
+	retry    time.Duration // the pause after the last try to remove the node failed
+	dead     bool          // removed, and no longer in the list
 }
 
 // over reports whether the time of a place has passed. It needs no lock.

@@ -2,6 +2,8 @@ package zklock_test
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -188,4 +190,39 @@ func TestLostRemovalIsRepeated(t *testing.T) {
 		t.Error("a request that was lost was no doubt")
 	}
 	rig.Eventually(t, "the end of the place", func() bool { return len(places(t, op, d, "k")) == 0 && d.Places() == 0 })
+}
+
+// A creation arrives late: after its owner has given up, and has removed its nodes. The node is removed
+// long before the session ends, although the first request to do so is lost.
+func TestLateCreationIsRemoved(t *testing.T) {
+	t.Parallel()
+	addr := zkserver.Shared(t)
+	op, p := operator(t, addr), newProxy(t, addr)
+	var severed atomic.Bool
+	d := newDriver(t, p.addr(), zklock.Options{Session: 4 * time.Second, Dial: beforeFirst(deletion, "/locks/k/", func() {
+		severed.Store(true)
+		p.sever()
+	})})
+	hold(t, lock.New(d, "warm"), "warm")
+	_, err := lock.New(newDriver(t, addr, zklock.Options{Session: time.Minute}), "other").Acquire(t.Context(), "k", lock.Options{Limit: 2}) // creates the parent
+	must(t, err)
+	a := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Hour, Limit: 2}
+	lose(t, p, 2, func() error { _, err := d.Acquire(t.Context(), a); return err }) // a read, and the creation
+	mine := func() []string {
+		return slices.DeleteFunc(places(t, op, d, "k"), func(name string) bool { return !strings.HasPrefix(name, "a%2F1#") })
+	}
+	names := mine()
+	if len(names) != 1 {
+		t.Fatalf("the places are %q, want one", names)
+	}
+	must(t, op.Delete(d.LockPath("k")+"/"+names[0], -1)) // it arrives later
+	rig.Eventually(t, "the end of its place", func() bool {
+		return errors.Is(d.Release(t.Context(), holding(a, driver.Grant{})), driver.ErrLost)
+	})
+	_, err = op.Create(d.LockPath("k")+"/a%2F1#2#", []byte("1|3600000|0|false"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	must(t, err)
+	rig.Eventually(t, "the end of the late place", func() bool { return len(mine()) == 0 && d.Places() == 1 })
+	if !severed.Load() {
+		t.Error("no request was lost")
+	}
 }
