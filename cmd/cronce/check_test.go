@@ -57,6 +57,8 @@ func TestCheckOfMergeKeys(t *testing.T) {
 			"2:5: jobs[0]: " + refused, "3:5: jobs[1]: " + refused, "4:5: jobs[2].<<: " + merge, `5:5: jobs[2].name: is "a b"`},
 		"jobs: [{kind: exec, name: a, spec: '@hourly', exec: {command: ['true'], env: {<<: *j, &k a: b}}}]\n": {
 			"1:79: jobs[0].exec.env.<<: " + merge, "1:87: jobs[0].exec.env: " + refused},
+		"jobs: [{<<: *j, name: a, spec: '@hourly', sleep: {for: 1s}}]\n":                 {"1:9: jobs[0].<<: " + merge},
+		"jobs: [{name: a, spec: '@hourly', sleep: {for: 1s}}]\n":                         {`1:8: jobs[0].kind: is "", must be exec, http, sleep`},
 		"jobs:\n  - {kind: *k, name: *n, spec: *s}\n":                                    {"2:12: jobs[0].kind: " + refused, "2:22: jobs[0].name: " + refused, "2:32: jobs[0].spec: " + refused},
 		"jobs: [{kind: exec, name: a, spec: '@hourly', &e exec: {command: ['true']}}]\n": {"1:47: jobs[0]: " + refused},
 	} {

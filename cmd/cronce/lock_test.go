@@ -220,20 +220,27 @@ func TestLockStoppedWaiting(t *testing.T) {
 	free(t, m)
 }
 
-// A signal while the store has not answered yet: if the store then answers, no lock is held; otherwise the error names the store, in
-// place of a context.
+// A signal while the store has not answered yet: if the store then answers, no lock is held, and no tick has run; otherwise the error names
+// the store, in place of a context.
 func TestLockStoppedBeforeAnswer(t *testing.T) {
 	_, store := newRedis(t)
-	for url, want := range map[string]struct {
+	type result struct {
 		code int
 		text string
-	}{store: {exit.Failed, "stopped before it was acquired"}, "redis://127.0.0.1:1": {exit.NotKnown, "connection refused"}} {
-		ctx, stop := context.WithCancel(t.Context())
-		stop()
-		var out, errs strings.Builder
-		code := run(ctx, under(url, nil, "echo ran"), strings.NewReader(""), &out, &errs)
-		if code != want.code || out.Len() > 0 || !strings.Contains(errs.String(), want.text) {
-			t.Errorf("%s: the exit code is %d, want %d: %s", url, code, want.code, errs.String())
+	}
+	down := result{exit.NotKnown, "connection refused"}
+	for url, wants := range map[string][2]result{
+		store:                 {{exit.Failed, "stopped before it was acquired"}, {exit.Failed, "stopped before the command was started"}},
+		"redis://127.0.0.1:1": {down, down},
+	} {
+		for i, flags := range [][]string{nil, {"--tick", "@hourly"}} {
+			ctx, stop := context.WithCancel(t.Context())
+			stop()
+			var out, errs strings.Builder
+			code := run(ctx, under(url, flags, "echo ran"), strings.NewReader(""), &out, &errs)
+			if want := wants[i]; code != want.code || out.Len() > 0 || !strings.Contains(errs.String(), want.text) {
+				t.Errorf("%s %q: the exit code is %d, want %d: %s", url, flags, code, want.code, errs.String())
+			}
 		}
 	}
 }

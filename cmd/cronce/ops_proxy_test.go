@@ -146,6 +146,9 @@ func TestOpsReplacesItsCertificate(t *testing.T) {
 		}
 	}
 	eventually(t, "that is logged", func() bool { return len(c.logs("secret not read again")) == 1 })
+	if n := len(c.logs("certificate expires")); n != 1 { // within an hour
+		t.Errorf("%d lines warn of its end", n)
+	}
 }
 
 // A key that comes through a pipe is read once: to read it again would take forever.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/control"
@@ -14,13 +16,13 @@ import (
 // rootCommand builds the tree of commands.
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:     "cronce",
-		Version: version(),
-		Short:   "Run cron jobs on N identical nodes, every tick on one of them",
+		Use:   "cronce",
+		Short: "Run cron jobs on N identical nodes, every tick on one of them",
 		Long: "cronce runs cron jobs on N identical nodes, every tick on one of them, and proves it.\n\n" +
 			"Start with:  cronce demo\n\n" + exit.Table,
 	}
-	root.SetVersionTemplate("cronce {{.Version}}\n")
+	root.RunE = versionOrHelp
+	root.Flags().BoolP("version", "v", false, "print the version")
 	why, pause, resume, retire := inspect.WhyCommand(), control.PauseCommand(), control.ResumeCommand(), control.RetireCommand()
 	run, cancel, skip, backfill := control.RunCommand(), control.CancelCommand(), control.SkipCommand(), control.BackfillCommand()
 	opscommands.CompleteJobs(why, pause, resume, run, cancel, skip, backfill, retire)
@@ -33,6 +35,15 @@ func rootCommand() *cobra.Command {
 	group(root, "Check:", inspect.DoctorCommand(), control.MigrateCommand(), inspect.VerifyCommand())
 	root.AddCommand(node.WardenCommand())
 	return root
+}
+
+// versionOrHelp runs the program without a command. The version is no field of the command: cobra would print it for an unknown command, too.
+func versionOrHelp(cmd *cobra.Command, _ []string) error {
+	if asked, err := cmd.Flags().GetBool("version"); err != nil || !asked {
+		return cmd.Help()
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "cronce %s\n", version())
+	return err
 }
 
 // group adds commands below a title of the help.

@@ -21,6 +21,10 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"status", "jbs"}, `cronce: cronce status: unknown command "jbs", did you mean "jobs"?`},
 		{[]string{"node", "helth"}, `unknown command "helth", did you mean "health"?`},
 		{[]string{"ops", "tken"}, `unknown command "tken", did you mean "token"?`},
+		{[]string{"--", "status"}, `cronce: -- may not stand before the command "status"`},
+		{[]string{"status", "--", "jobs"}, `cronce: -- may not stand before the command "jobs"`},
+		{[]string{"nxt", "--version"}, `cronce: unknown command "nxt", did you mean "next"?`},
+		{[]string{"--version", "nxt"}, `cronce: unknown command "nxt", did you mean "next"?`},
 		{[]string{"--nope"}, "unknown flag: --nope"},
 		{[]string{"rns", "--store", "x"}, `cronce: unknown command "rns", did you mean "runs"?`},
 		{[]string{"config", "schem"}, `unknown command "schem", did you mean "schema"?`},
@@ -128,7 +132,7 @@ func TestVersion(t *testing.T) {
 	cronce(t, "--version").want(t, exit.Fine, "cronce ", "go1.")
 	linked = "v1.2.3"
 	defer func() { linked = "" }()
-	cronce(t, "--version").want(t, exit.Fine, "cronce v1.2.3, ")
+	cronce(t, "-v").want(t, exit.Fine, "cronce v1.2.3, ")
 }
 
 func TestCompletion(t *testing.T) {

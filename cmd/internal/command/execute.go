@@ -18,7 +18,10 @@ import (
 func Execute(ctx context.Context, newRoot func() *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	started := false // once the flags and arguments of a command are accepted: an error before that is wrong usage
 	root := newRoot()
-	root.Args, root.RunE = NoneBelow, help
+	root.Args = NoneBelow
+	if root.RunE == nil {
+		root.RunE = help
+	}
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {

@@ -45,7 +45,11 @@ func NoneBelow(cmd *cobra.Command, args []string) error {
 			names = append(names, below.Name())
 		}
 	}
-	if near := strictyaml.Nearest(args[0], names); near != "" {
+	switch near := strictyaml.Nearest(args[0], names); near {
+	case "":
+	case args[0]: // behind -- each word is an argument
+		return exit.Usagef("-- may not stand before the command %q", near)
+	default:
 		err = exit.Usagef("%w, did you mean %q?", err, near)
 	}
 	return err

@@ -61,7 +61,7 @@ func (s lockStore) runTick(ctx, now context.Context, cmd *cobra.Command, key str
 	c := tickCall{store: s.Driver, refuses: s.refuses, node: lockNode(), key: seriesPrefix + key, schedule: f.schedule, ttl: f.ttl}
 	a, err := c.claim(ctx)
 	switch {
-	case ctx.Err() != nil && err != nil:
+	case errors.Is(err, context.Canceled): // between two requests; a request that has no answer leaves doubt, also after a signal
 		return fmt.Errorf("lock %q: stopped before the command was started", key)
 	case errors.Is(err, lock.ErrUnfit):
 		return fmt.Errorf("%s: %w", s.Config.StoreName(), err)

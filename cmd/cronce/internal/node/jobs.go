@@ -97,8 +97,11 @@ func newJob(c *config.Config, at string, j *config.Job, p resources) (scheduler.
 	return job, errors.Join(err, foreignSettings(c, at, j))
 }
 
-// foreignSettings refuses settings of another kind than the job's.
+// foreignSettings refuses settings of another kind than the job's. That the kind is missing, or behind a merge key, is a fault of its own.
 func foreignSettings(c *config.Config, at string, j *config.Job) error {
+	if j.Kind == "" {
+		return nil
+	}
 	var errs []error
 	for name, set := range map[string]bool{"exec": j.Exec != nil, "http": j.HTTP != nil, "sleep": j.Sleep != nil} {
 		if set && j.Kind != name {

@@ -16,8 +16,8 @@ func nodesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "nodes",
 		Short: "List the live nodes, and the nodes that left in the last 24 hours",
-		Long: "List the live nodes, with their runs, and those that went in the last 24 hours: a node is draining, and drained once\n" +
-			"it has no run any more, or it is silent (killed, or cut off from the store). CLOCK OFF is how far a node's clock was\n" +
+		Long: "List the live nodes, with their runs, and those that went in the last 24 hours, the latest 200: a node is draining, and\n" +
+			"drained once it has no run any more, or it is silent (killed, or cut off from the store). CLOCK OFF is how far a node's clock was\n" +
 			"off the store's at its last heartbeat.\n\n" +
 			"Exit code 1: no node is alive; 4: the store does not answer, or the list of nodes cannot be read.",
 		Example: "  cronce status nodes\n  cronce status nodes --gone -o json",

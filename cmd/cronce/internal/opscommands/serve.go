@@ -111,7 +111,7 @@ func serveConfigured(cmd *cobra.Command, c *config.Config, log *slog.Logger) err
 		return err
 	}
 	defer s.Close()
-	listener, err := opsListener(c)
+	listener, err := opsListener(c, log)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func gateOf(c *config.Config) (*access.Gate, error) {
 	return access.NewGate(access.Options{Tokens: tokens, Cookie: cookieOf(c), Secure: c.Ops.TLS.Cert != "" || c.Ops.BehindProxy, Key: key}), nil
 }
 
-func opsListener(c *config.Config) (net.Listener, error) {
+func opsListener(c *config.Config, log *slog.Logger) (net.Listener, error) {
 	listener, err := listen.Listen(c.Ops.Address, maxConnections)
 	if err != nil {
 		return nil, fmt.Errorf("ops.address: %w", err)
@@ -156,8 +156,14 @@ func opsListener(c *config.Config) (net.Listener, error) {
 		_ = listener.Close()
 		return nil, command.ConfigError(err)
 	}
-	return tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.Value(), nil }}), nil
+	life := expiry{log: log}
+	use := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		served := pair.Value()
+		life.see(served.Leaf)
+		return served, nil
+	}
+	_, _ = use(nil) // it may have expired before the first connection
+	return tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: use}), nil
 }
 
 // maxConnections is the most open connections, including streams.
