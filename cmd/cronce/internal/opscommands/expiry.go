@@ -18,8 +18,8 @@ type expiry struct {
 	logged atomic.Int64 // in seconds since 1970
 }
 
-// see looks at the certificate that a connection gets.
-func (e *expiry) see(c *x509.Certificate) {
+// check checks the certificate that a connection gets.
+func (e *expiry) check(c *x509.Certificate) {
 	now := time.Now()
 	if c.NotAfter.Sub(now) > min(lastDays, c.NotAfter.Sub(c.NotBefore)/10) {
 		return

@@ -159,7 +159,7 @@ func opsListener(c *config.Config, log *slog.Logger) (net.Listener, error) {
 	life := expiry{log: log}
 	use := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		served := pair.Value()
-		life.see(served.Leaf)
+		life.check(served.Leaf)
 		return served, nil
 	}
 	_, _ = use(nil) // it may have expired before the first connection
