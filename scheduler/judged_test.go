@@ -262,6 +262,55 @@ func (s *simulation) within() {
 	}
 }
 
+// replaced wants a run to end within its lease once a tick waits for it in order to replace it, and no attempt of its tick to be granted after that.
+func (s *simulation) replaced() {
+	if s.strange != nothingStrange {
+		return
+	}
+	for _, j := range s.jobs {
+		if j.Overlap != scheduler.OverlapReplace {
+			continue
+		}
+		given := s.given(j.Name)
+		for _, l := range s.journal(j.Name).Lines {
+			if l.Verdict != series.VerdictWaiting || spec.Manual(l.Blocker) || spec.Manual(l.To) {
+				continue
+			}
+			since := time.UnixMilli(l.At)
+			for _, r := range s.ran(j.Name) {
+				end := since.Add(j.Lease + time.Second)
+				if r.number() == l.Blocker && !r.began.After(since) && end.Before(time.Now()) && r.trusted().After(end) {
+					s.t.Errorf("%s ran on %s until %v, though %v waited since %v to replace it", r.ID, r.node.ID(), r.trusted().UTC(), at(l.To), since.UTC())
+				}
+			}
+			for _, g := range given {
+				if g.number == l.Blocker && g.at.After(since.Add(time.Millisecond)) && !known(given, g) && j.Shards == 0 && !j.Broadcast {
+					s.t.Errorf("%s: %v was granted to %s at %v, and replaced since %v", j.Name, at(g.number), g.owner, g.at.UTC(), since.UTC())
+				}
+			}
+		}
+	}
+}
+
+// told wants the journal to have the outcome of a run as its function saw it.
+func (s *simulation) told() {
+	for _, j := range s.jobs {
+		saw := map[int64]*run{}
+		for _, r := range s.ran(j.Name) {
+			saw[r.Fence] = r
+		}
+		for _, l := range s.journal(j.Name).Lines {
+			r := saw[l.Fence]
+			if l.Verdict != series.VerdictEnded || r == nil || r.over.IsZero() {
+				continue
+			}
+			if want, known := outcomes[r.err]; known && l.Outcome != want {
+				s.t.Errorf("%s returned %v on %s, and the journal has %+v", r.ID, r.err, r.node.ID(), l)
+			}
+		}
+	}
+}
+
 // listed wants the list of nodes to have those that live, and no other of them to be alive.
 func (s *simulation) listed() {
 	list, err := s.store.Members(context.Background())
