@@ -90,6 +90,7 @@ func (s *simulation) compare(key string) {
 		}
 	}
 	s.meets(key, q.Journal.Lines)
+	s.goes(key, q.Journal.Lines)
 	s.settled(key, judge)
 	ran := map[int64]bool{}
 	for _, r := range s.ran(key) {
@@ -292,6 +293,30 @@ func (s *simulation) replaced() {
 	}
 }
 
+// goes wants the tick of a node that died or was drained, if it may run again, to go before each later tick, those that wait too.
+func (s *simulation) goes(key string, lines []series.Line) {
+	j := s.jobs[slices.IndexFunc(s.jobs, func(j scheduler.Job) bool { return j.Name == key })]
+	if s.strange != nothingStrange || j.Overlap == scheduler.OverlapAllow || j.Overlap == scheduler.OverlapReplace || j.Shards > 0 || j.Broadcast || j.Attempts > 0 || j.Window > 0 {
+		return
+	}
+	left := int64(0) // the tick that may run again
+	for _, l := range lines {
+		switch {
+		case spec.Manual(l.To) && l.Verdict != series.VerdictControl, l.Verdict == series.VerdictWaiting:
+		case l.Verdict == series.VerdictRan && l.Attempt == 1:
+			if left != 0 && left != l.To {
+				s.t.Errorf("%s: %v was granted to %s at %v, before %v, which may run again", key, at(l.To), l.Node, at(l.At), at(left))
+			}
+			if left = 0; l.Outcome == "" && j.Takeover == scheduler.TakeoverRerun { // otherwise its end is in the same line
+				left = l.To
+			}
+		case l.Verdict == series.VerdictEnded && l.To == left && l.Outcome == series.OutcomeInterrupted && j.Interrupted == scheduler.InterruptedRerun:
+		case l.To == left, l.Verdict == series.VerdictControl: // it ended, or an operator may have cancelled it
+			left = 0
+		}
+	}
+}
+
 // told wants the journal to have the outcome of a run as its function saw it.
 func (s *simulation) told() {
 	for _, j := range s.jobs {
@@ -301,7 +326,7 @@ func (s *simulation) told() {
 		}
 		for _, l := range s.journal(j.Name).Lines {
 			r := saw[l.Fence]
-			if l.Verdict != series.VerdictEnded || r == nil || r.over.IsZero() {
+			if l.Outcome == "" || r == nil || r.over.IsZero() {
 				continue
 			}
 			if want, known := outcomes[r.err]; known && l.Outcome != want {
@@ -326,7 +351,13 @@ func (s *simulation) listed() {
 	for _, n := range s.alive() {
 		alive = append(alive, n.ID())
 	}
-	if slices.Sort(alive); !slices.Equal(listed, alive) {
+	slices.Sort(alive)
+	for _, n := range s.alive() {
+		if seen := n.wire.list.Load(); seen == nil || !slices.Equal(*seen, alive) {
+			s.t.Errorf("%s has read the list %q, and %q live", n.ID(), *seen, alive)
+		}
+	}
+	if !slices.Equal(listed, alive) {
 		s.t.Errorf("the list of nodes has %q after five minutes of calm, and %q live", listed, alive)
 	}
 }

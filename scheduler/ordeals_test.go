@@ -31,8 +31,11 @@ func (s *simulation) suffer() {
 func (s *simulation) crowd() {
 	j := &s.jobs[3]
 	period := time.Duration(5+s.n(25)) * time.Second
-	j.Spec, j.Jitter, j.Timeout, j.Takeover, j.Misfire = fmt.Sprintf("@every %v", period), 0, 0, scheduler.TakeoverRerun, j.Misfire&scheduler.MisfireSkip
-	j.Overlap, j.Func = scheduler.OverlapQueue+scheduler.Overlap(s.n(2))*(scheduler.OverlapReplace-scheduler.OverlapQueue), takes(period+s.long(period))
+	j.Spec, j.Jitter, j.Timeout, j.Misfire, j.Func = fmt.Sprintf("@every %v", period), 0, 0, j.Misfire&scheduler.MisfireSkip, takes(period+s.long(period))
+	j.Takeover, j.Interrupted, j.Overlap = scheduler.TakeoverRerun, scheduler.InterruptedRerun, scheduler.OverlapQueue
+	if s.n(3) == 0 {
+		j.Overlap = scheduler.OverlapReplace
+	}
 }
 
 // part lets nodes read nothing about some jobs for a while, or hear nothing of a partition, while claims of others that are sent together with
