@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -24,8 +25,9 @@ type wire struct {
 	down  bool                  // nothing arrives, and nothing is answered
 	fault func(op string) fault // returns the fate of the next request; may be nil
 
-	silent map[int]bool    // partitions that do not answer
-	foul   map[string]bool // keys under which the store has other data
+	list   atomic.Pointer[[]string] // of nodes, as the latest answer to a heartbeat has it
+	silent map[int]bool             // partitions that do not answer
+	foul   map[string]bool          // keys under which the store has other data
 }
 
 // Local returns false: as on a shared store, only requests reveal the events on a wire.
@@ -273,6 +275,7 @@ func (w *wire) Explain(err error) string {
 func (w *wire) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
 	return result(through(ctx, w, "beat", func(ctx context.Context) reply[series.BeatAnswer] {
 		p, err := w.store.Beat(ctx, b)
+		w.list.Store(&p.Nodes)
 		p.Readings = w.n.c.answered(p.Readings)[:len(p.Readings)]
 		return replied(p, err)
 	}, failed[series.BeatAnswer]))

@@ -90,6 +90,7 @@ func (s *simulation) compare(key string) {
 		}
 	}
 	s.meets(key, q.Journal.Lines)
+	s.goes(key, q.Journal.Lines)
 	s.settled(key, judge)
 	ran := map[int64]bool{}
 	for _, r := range s.ran(key) {
@@ -262,6 +263,79 @@ func (s *simulation) within() {
 	}
 }
 
+// replaced wants a run to end within its lease once a tick waits for it in order to replace it, and no attempt of its tick to be granted after that.
+func (s *simulation) replaced() {
+	if s.strange != nothingStrange {
+		return
+	}
+	for _, j := range s.jobs {
+		if j.Overlap != scheduler.OverlapReplace {
+			continue
+		}
+		given := s.given(j.Name)
+		for _, l := range s.journal(j.Name).Lines {
+			if l.Verdict != series.VerdictWaiting || spec.Manual(l.Blocker) || spec.Manual(l.To) {
+				continue
+			}
+			since := time.UnixMilli(l.At)
+			for _, r := range s.ran(j.Name) {
+				end := since.Add(j.Lease + time.Second)
+				if r.number() == l.Blocker && !r.began.After(since) && end.Before(time.Now()) && r.trusted().After(end) {
+					s.t.Errorf("%s ran on %s until %v, though %v waited since %v to replace it", r.ID, r.node.ID(), r.trusted().UTC(), at(l.To), since.UTC())
+				}
+			}
+			for _, g := range given {
+				if g.number == l.Blocker && g.at.After(since.Add(time.Millisecond)) && !known(given, g) && j.Shards == 0 && !j.Broadcast {
+					s.t.Errorf("%s: %v was granted to %s at %v, and replaced since %v", j.Name, at(g.number), g.owner, g.at.UTC(), since.UTC())
+				}
+			}
+		}
+	}
+}
+
+// goes wants the tick of a node that died or was drained, if it may run again, to go before each later tick, those that wait too.
+func (s *simulation) goes(key string, lines []series.Line) {
+	j := s.jobs[slices.IndexFunc(s.jobs, func(j scheduler.Job) bool { return j.Name == key })]
+	if s.strange != nothingStrange || j.Overlap == scheduler.OverlapAllow || j.Overlap == scheduler.OverlapReplace || j.Shards > 0 || j.Broadcast || j.Attempts > 0 || j.Window > 0 {
+		return
+	}
+	left := int64(0) // the tick that may run again
+	for _, l := range lines {
+		switch {
+		case spec.Manual(l.To) && l.Verdict != series.VerdictControl, l.Verdict == series.VerdictWaiting:
+		case l.Verdict == series.VerdictRan && l.Attempt == 1:
+			if left != 0 && left != l.To {
+				s.t.Errorf("%s: %v was granted to %s at %v, before %v, which may run again", key, at(l.To), l.Node, at(l.At), at(left))
+			}
+			if left = 0; l.Outcome == "" && j.Takeover == scheduler.TakeoverRerun { // otherwise its end is in the same line
+				left = l.To
+			}
+		case l.Verdict == series.VerdictEnded && l.To == left && l.Outcome == series.OutcomeInterrupted && j.Interrupted == scheduler.InterruptedRerun:
+		case l.To == left, l.Verdict == series.VerdictControl: // it ended, or an operator may have cancelled it
+			left = 0
+		}
+	}
+}
+
+// told wants the journal to have the outcome of a run as its function saw it.
+func (s *simulation) told() {
+	for _, j := range s.jobs {
+		saw := map[int64]*run{}
+		for _, r := range s.ran(j.Name) {
+			saw[r.Fence] = r
+		}
+		for _, l := range s.journal(j.Name).Lines {
+			r := saw[l.Fence]
+			if l.Outcome == "" || r == nil || r.over.IsZero() {
+				continue
+			}
+			if want, known := outcomes[r.err]; known && l.Outcome != want && l.Outcome != series.OutcomeLost { // its lease may be lost too
+				s.t.Errorf("%s returned %v on %s, and the journal has %+v", r.ID, r.err, r.node.ID(), l)
+			}
+		}
+	}
+}
+
 // listed wants the list of nodes to have those that live, and no other of them to be alive.
 func (s *simulation) listed() {
 	list, err := s.store.Members(context.Background())
@@ -277,7 +351,13 @@ func (s *simulation) listed() {
 	for _, n := range s.alive() {
 		alive = append(alive, n.ID())
 	}
-	if slices.Sort(alive); !slices.Equal(listed, alive) {
+	slices.Sort(alive)
+	for _, n := range s.alive() {
+		if seen := n.wire.list.Load(); seen == nil || !slices.Equal(*seen, alive) {
+			s.t.Errorf("%s has read the list %q, and %q live", n.ID(), *seen, alive)
+		}
+	}
+	if !slices.Equal(listed, alive) {
 		s.t.Errorf("the list of nodes has %q after five minutes of calm, and %q live", listed, alive)
 	}
 }

@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -19,8 +20,66 @@ func (s *simulation) suffer() {
 		s.refusePlaces()
 	case s.n(2) == 0:
 		s.leaveLate()
+	case s.n(2) == 0:
+		s.part()
 	default:
 		s.replaceAll()
+	}
+}
+
+// crowd lets a tick of a job wait all the time: each run takes longer than the time between two ticks, and the latest tick waits for its end.
+func (s *simulation) crowd() {
+	j := &s.jobs[3]
+	period := time.Duration(5+s.n(25)) * time.Second
+	j.Spec, j.Jitter, j.Timeout, j.Misfire, j.Func = fmt.Sprintf("@every %v", period), 0, 0, j.Misfire&scheduler.MisfireSkip, takes(period+s.long(period))
+	j.Takeover, j.Interrupted, j.Overlap = scheduler.TakeoverRerun, scheduler.InterruptedRerun, scheduler.OverlapQueue
+	if s.n(3) == 0 {
+		j.Overlap = scheduler.OverlapReplace
+	}
+}
+
+// part lets nodes read nothing about some jobs for a while, or hear nothing of a partition, while claims of others that are sent together with
+// those are answered. A node that could use the store before can still use it if each partition answers.
+func (s *simulation) part() {
+	all := s.alive()
+	some := all[:1+s.n(len(all))]
+	s.fail(some...)
+	if s.partitions > 1 && s.n(2) == 0 {
+		silent := s.n(s.partitions)
+		s.note("partition %d of %d is silent for %d nodes", silent, s.partitions, len(some))
+		for _, n := range some {
+			n.wire.silence(silent)
+		}
+		s.pass(s.long(90 * time.Second))
+	} else {
+		s.unread(some)
+	}
+	for _, n := range some {
+		n.wire.silence()
+		n.wire.spoilKeys()
+	}
+	s.recover(some...)
+}
+
+// unread lets nodes read nothing about some jobs for a while.
+func (s *simulation) unread(some []*node) {
+	var keys []string
+	for _, j := range s.jobs {
+		if s.n(3) == 0 {
+			keys = append(keys, j.Name)
+		}
+	}
+	well := map[*node]bool{}
+	for _, n := range some {
+		well[n] = n.Ready() == nil && n.wire.clear()
+		n.wire.spoilKeys(keys...)
+	}
+	s.note("%d nodes cannot read %q", len(some), keys)
+	s.pass(s.long(90 * time.Second))
+	for _, n := range some {
+		if err := n.Ready(); err != nil && well[n] && !s.large {
+			s.t.Errorf("%s is not ready because it cannot read %q: %v", n.ID(), keys, err)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/scheduler"
@@ -76,10 +77,14 @@ func newSimulation(t testing.TB, seed uint64, open func(*world) store) *simulati
 		}
 	}
 	s.limit()
+	s.crowd()
 	s.control, s.read = ops.NewController(s.store), map[string]series.Series{}
 	s.described = map[string]bool{}
 	s.release = slices.Clone(s.jobs)
 	s.mixed = true
+	if _, own := s.store.(*memlock.Store); own {
+		s.partitions = 1 + s.n(3)
+	}
 	s.strikes = s.act
 	s.begin()
 	return s
@@ -158,6 +163,11 @@ func (s *simulation) play(d time.Duration) {
 	wait()
 	s.release = s.jobs
 	s.deploy()
+	if memory, own := s.store.(*memlock.Store); own { // whose clock was days ahead when it listed a node
+		if _, err := memory.Beat(context.Background(), series.Beat{Node: "ahead", TTL: 48 * time.Hour}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
 	if soaks() {
 		s.rest()
 	} else {
@@ -174,6 +184,8 @@ func (s *simulation) play(d time.Duration) {
 	s.placed()
 	s.prompt()
 	s.masked()
+	s.replaced()
+	s.told()
 	for _, j := range s.jobs {
 		s.compare(j.Name)
 	}

@@ -35,7 +35,7 @@ func (s *Store) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, err
 		}
 	}
 	if !slices.Contains(p.Nodes, b.Node) {
-		p.Nodes[len(p.Nodes)-1] = b.Node
+		p.Nodes = append(p.Nodes[:min(len(p.Nodes), series.MaxNodes-1)], b.Node)
 	}
 	slices.Sort(p.Nodes)
 	return p, nil
