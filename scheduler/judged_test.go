@@ -90,7 +90,7 @@ func (s *simulation) compare(key string) {
 		}
 	}
 	s.meets(key, q.Journal.Lines)
-	s.goes(key, q.Journal.Lines)
+	s.rerunsFirst(key, q.Journal.Lines)
 	s.settled(key, judge)
 	ran := map[int64]bool{}
 	for _, r := range s.ran(key) {
@@ -293,8 +293,8 @@ func (s *simulation) replaced() {
 	}
 }
 
-// goes wants the tick of a node that died or was drained, if it may run again, to go before each later tick, those that wait too.
-func (s *simulation) goes(key string, lines []series.Line) {
+// rerunsFirst wants the tick of a node that died or was drained, if it may run again, to go before each later tick, those that wait too.
+func (s *simulation) rerunsFirst(key string, lines []series.Line) {
 	j := s.jobs[slices.IndexFunc(s.jobs, func(j scheduler.Job) bool { return j.Name == key })]
 	if s.strange != nothingStrange || j.Overlap == scheduler.OverlapAllow || j.Overlap == scheduler.OverlapReplace || j.Shards > 0 || j.Broadcast || j.Attempts > 0 || j.Window > 0 {
 		return
@@ -317,8 +317,8 @@ func (s *simulation) goes(key string, lines []series.Line) {
 	}
 }
 
-// told wants the journal to have the outcome of a run as its function saw it.
-func (s *simulation) told() {
+// recorded wants the journal to have the outcome of a run as its function saw it.
+func (s *simulation) recorded() {
 	for _, j := range s.jobs {
 		saw := map[int64]*run{}
 		for _, r := range s.ran(j.Name) {
@@ -353,8 +353,12 @@ func (s *simulation) listed() {
 	}
 	slices.Sort(alive)
 	for _, n := range s.alive() {
-		if seen := n.wire.list.Load(); seen == nil || !slices.Equal(*seen, alive) {
-			s.t.Errorf("%s has read the list %q, and %q live", n.ID(), *seen, alive)
+		var seen []string
+		if list := n.wire.list.Load(); list != nil {
+			seen = *list
+		}
+		if !slices.Equal(seen, alive) {
+			s.t.Errorf("%s has read the list %q, and %q live", n.ID(), seen, alive)
 		}
 	}
 	if !slices.Equal(listed, alive) {

@@ -21,14 +21,14 @@ func (s *simulation) suffer() {
 	case s.n(2) == 0:
 		s.leaveLate()
 	case s.n(2) == 0:
-		s.part()
+		s.failInPart()
 	default:
 		s.replaceAll()
 	}
 }
 
-// crowd lets a tick of a job wait all the time: each run takes longer than the time between two ticks, and the latest tick waits for its end.
-func (s *simulation) crowd() {
+// waitAlways lets a tick of a job wait all the time: each run takes longer than the time between two ticks, and the latest tick waits for its end.
+func (s *simulation) waitAlways() {
 	j := &s.jobs[3]
 	period := time.Duration(5+s.n(25)) * time.Second
 	j.Spec, j.Jitter, j.Timeout, j.Misfire, j.Func = fmt.Sprintf("@every %v", period), 0, 0, j.Misfire&scheduler.MisfireSkip, takes(period+s.long(period))
@@ -38,9 +38,9 @@ func (s *simulation) crowd() {
 	}
 }
 
-// part lets nodes read nothing about some jobs for a while, or hear nothing of a partition, while claims of others that are sent together with
+// failInPart lets nodes read nothing about some jobs for a while, or get no answer from a partition, while claims of others that are sent together with
 // those are answered. A node that could use the store before can still use it if each partition answers.
-func (s *simulation) part() {
+func (s *simulation) failInPart() {
 	all := s.alive()
 	some := all[:1+s.n(len(all))]
 	s.fail(some...)
@@ -52,7 +52,7 @@ func (s *simulation) part() {
 		}
 		s.pass(s.long(90 * time.Second))
 	} else {
-		s.unread(some)
+		s.failReads(some)
 	}
 	for _, n := range some {
 		n.wire.silence()
@@ -61,8 +61,8 @@ func (s *simulation) part() {
 	s.recover(some...)
 }
 
-// unread lets nodes read nothing about some jobs for a while.
-func (s *simulation) unread(some []*node) {
+// failReads lets nodes read nothing about some jobs for a while.
+func (s *simulation) failReads(some []*node) {
 	var keys []string
 	for _, j := range s.jobs {
 		if s.n(3) == 0 {

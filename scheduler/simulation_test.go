@@ -77,7 +77,7 @@ func newSimulation(t testing.TB, seed uint64, open func(*world) store) *simulati
 		}
 	}
 	s.limit()
-	s.crowd()
+	s.waitAlways()
 	s.control, s.read = ops.NewController(s.store), map[string]series.Series{}
 	s.described = map[string]bool{}
 	s.release = slices.Clone(s.jobs)
@@ -185,7 +185,7 @@ func (s *simulation) play(d time.Duration) {
 	s.prompt()
 	s.masked()
 	s.replaced()
-	s.told()
+	s.recorded()
 	for _, j := range s.jobs {
 		s.compare(j.Name)
 	}
