@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cronce/cronce/internal/rig"
@@ -14,11 +15,13 @@ import (
 
 // An ensemble is set up anew, empty, under a process that lives on. The fences that the process is
 // granted there are above the fences of a process that knows only the new ensemble. Its client
-// connects once the new ensemble has made as many changes as the client saw of the old one.
+// connects once the new ensemble has made as many changes as the client saw of the old one. Until
+// then the explanation says what helps.
 func TestFencesGrowOverANewEnsemble(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
-	before := lock.New(newDriver(t, s.Addr(), zklock.Options{}), "before")
+	d := newDriver(t, s.Addr(), zklock.Options{})
+	before := lock.New(d, "before")
 	for i := range 20 {
 		must(t, hold(t, before, fmt.Sprint("other", i)).Release(t.Context()))
 	}
@@ -28,6 +31,10 @@ func TestFencesGrowOverANewEnsemble(t *testing.T) {
 	after := lock.New(newDriver(t, s.Addr(), zklock.Options{}), "after")
 	first := hold(t, after, "k")
 	must(t, first.Release(t.Context()))
+	rig.Eventually(t, "the explanation names the restart", func() bool {
+		_, err := d.Now(t.Context())
+		return err != nil && strings.Contains(d.Explain(err), "must be restarted")
+	})
 	for i := range 50 {
 		must(t, hold(t, after, fmt.Sprint("other", i)).Release(t.Context()))
 	}
