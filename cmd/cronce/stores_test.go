@@ -69,6 +69,15 @@ func TestStores(t *testing.T) {
 	}
 }
 
+// doctor ends as documented for a refused user on a ZooKeeper whose nodes belong to another one.
+func TestDoctorOnNodesOfAnotherUser(t *testing.T) {
+	url := "zookeeper://me@" + zkserver.Start(t).Addr()
+	t.Setenv("CRONCE_STORE_PASSWORD", "first")
+	cronce(t, "lock", "key", "--store", url, "--", "true").want(t, exit.Fine)
+	t.Setenv("CRONCE_STORE_PASSWORD", "second")
+	cronce(t, "doctor", "--store", url).want(t, exit.Refused, "lacks a right", "authenticate as the other processes")
+}
+
 // steered runs two nodes on a store, and controls them.
 func steered(t *testing.T, url string) {
 	t.Helper()

@@ -103,7 +103,7 @@ func forbidden(path string, err error) error {
 		return err
 	}
 	return &UnfitError{Topic: "acl", Text: fmt.Sprintf("the session may not create, write and delete below %s", path),
-		Fix: "set Options.Scheme, Auth and ACL as the other processes of the namespace do, or give the rights", err: err}
+		Fix: "authenticate as the other processes of the namespace do (Options.Scheme, Auth and ACL, or the user of the store's URL and its password), or give the rights", err: err}
 }
 
 // sessionRisk compares the timeout that the server gave with the requested one.
@@ -139,5 +139,5 @@ func (d *Driver) openToAll(c *zk.Conn, parent string) ([]driver.Risk, error) {
 		return nil, nil
 	}
 	return []driver.Risk{{Topic: "acl", Text: "every client that reaches the servers may change the nodes below " + parent,
-		Fix: "set its ACL to Options.ACL (setAcl in zkCli.sh): it was created by a session without Options.Scheme"}}, nil
+		Fix: "let only your user change them (setAcl -R in zkCli.sh): they were created by a session that did not authenticate"}}, nil
 }

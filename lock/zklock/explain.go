@@ -40,13 +40,17 @@ func (d *Driver) Explain(err error) string {
 	if errors.Is(err, driver.ErrUnreadable) {
 		return "the data that ZooKeeper has under the key cannot be read"
 	}
+	if errors.Is(err, zk.ErrNoServer) {
+		err = d.session.doubt(err)
+	}
+	if errors.Is(err, errUnconnected) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
+		return "the server closes connections: it has no quorum, or has lost data that this process has seen (the process must be restarted then), " +
+			"or it uses TLS and the client does not, or the other way round"
+	}
 	for _, e := range explanations {
 		if errors.Is(err, e.err) {
 			return e.text
 		}
-	}
-	if errors.Is(err, errUnconnected) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
-		return "the server closes connections: it has no quorum, or it uses TLS and the client does not, or the other way round"
 	}
 	return driver.Unreached(err)
 }

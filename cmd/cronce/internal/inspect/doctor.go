@@ -97,7 +97,8 @@ func (s inspector) examine(ctx context.Context) (*diagnosis, error) {
 	d := &diagnosis{}
 	findings, err := s.check(ctx)
 	d.add(findings...)
-	if err != nil && !errors.Is(err, lock.ErrUnfit) {
+	refuses := s.Client == nil && s.Driver.Refuses(err) // a Redis that is not fit counts as one that refuses
+	if err != nil && (refuses || !errors.Is(err, lock.ErrUnfit)) {
 		return d, err
 	}
 	answers := func(f driver.Finding) bool { return f.Topic == driver.TopicConnection && f.Level == driver.LevelOK }

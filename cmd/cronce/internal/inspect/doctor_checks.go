@@ -40,7 +40,7 @@ const (
 func (s inspector) checkOther(ctx context.Context) ([]driver.Finding, error) {
 	risks, err := s.Driver.CheckStore(ctx)
 	switch {
-	case errors.Is(err, lock.ErrUnfit):
+	case errors.Is(err, lock.ErrUnfit) && !s.Driver.Refuses(err):
 		return []driver.Finding{{Level: driver.LevelRefuse, Topic: driver.TopicConnection, Text: s.Config.StoreName() + " is not fit: " + err.Error()}}, err
 	case err != nil:
 		err = s.Failed(err)
