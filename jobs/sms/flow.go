@@ -227,7 +227,7 @@ func (f *flow) collect() {
 func (f *flow) receive(a answered) {
 	f.flying--
 	f.unjudged = append(f.unjudged, a)
-	f.sum.judge(&a.exchange)
+	f.sum.judge(a.piece, &a.exchange)
 	if f.sum.certain {
 		f.stopped.Store(true)
 	}

@@ -114,6 +114,8 @@ func transport() http.RoundTripper {
 	}
 	t = t.Clone()
 	t.MaxIdleConnsPerHost = maxConcurrency
+	// A server closes idle connections, many after five seconds. A request that meets that is in doubt.
+	t.IdleConnTimeout = 2 * time.Second
 	return t
 }
 
@@ -139,7 +141,6 @@ func checkURL(raw string) error {
 func (g *HTTP) Send(ctx context.Context, m Message) error {
 	sending, cancel := context.WithTimeout(ctx, g.config.Timeout)
 	defer cancel()
-	// The client repeats a request with a key by itself, so that its error may be about a repeat only.
 	var asked, got atomic.Bool // a connection
 	sending = httptrace.WithClientTrace(sending, &httptrace.ClientTrace{
 		GetConn: func(string) { asked.Store(true) }, GotConn: func(httptrace.GotConnInfo) { got.Store(true) }})
@@ -178,6 +179,9 @@ func (g *HTTP) request(ctx context.Context, m Message) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	// With a body to repeat, the client would repeat a request with a key by itself after a lost connection: without
+	// a check of the lease, of the rate and of Message.Until, and without being counted.
+	request.GetBody = nil
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Idempotency-Key", m.ID)
 	token := g.config.Token

@@ -217,6 +217,19 @@ func TestPausesGrow(t *testing.T) {
 	}
 }
 
+// A pause has the reason for which the gateway refused us, also if a message has to wait for another one before,
+// and shows no recipient.
+func TestReasonOfAPause(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b *bubble) {
+		b.errs["m-00"] = slices.Repeat([]error{&sms.GatewayError{Status: 500, Unsure: true}}, 3)
+		b.errs["m-02"] = []error{&sms.GatewayError{Status: 429, Pause: true, Err: errors.New("too many for +447700900002")}}
+		_ = b.run(1, sms.Concurrency(1))
+		if got := paused(t, b.outbox).Reason; !strings.Contains(got, "too many for +4477****0002") {
+			t.Errorf("paused because %q, want the reason of m-02, masked", got)
+		}
+	})
+}
+
 // In a pause that is in doubt each run tries one message that was never refused, the latest,
 // once, and skips those that it cannot read. While they fail the pause stands and is not longer, and then
 // it is over.

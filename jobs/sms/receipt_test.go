@@ -43,6 +43,7 @@ func TestReceive(t *testing.T) {
 	}{
 		{"delivered", []step{sent, receipt(yes)}, sms.Sent, "delivered", sms.Counts{Sent: 1, Once: 1, Delivered: 1}},
 		{"undelivered", []step{sent, receipt(no)}, sms.Sent, "undelivered: absent", sms.Counts{Sent: 1, Once: 1, Undelivered: 1}},
+		{"the recipient in its reason", []step{sent, receipt(sms.Receipt{ID: "m-00", Reason: "absent: +447700900000"})}, sms.Sent, "undelivered: absent: +4477****0000", sms.Counts{Sent: 1, Once: 1, Undelivered: 1}},
 		{"undelivered, then delivered", []step{sent, receipt(no), receipt(yes)}, sms.Sent, "delivered", sms.Counts{Sent: 1, Once: 1, Delivered: 1}},
 		{"delivered, then undelivered", []step{sent, receipt(yes), receipt(no)}, sms.Sent, "delivered", sms.Counts{Sent: 1, Once: 1, Delivered: 1}},
 		{"before the mark", []step{receipt(yes), sent}, sms.Sent, "delivered", sms.Counts{Sent: 1, Once: 1, Delivered: 1}},

@@ -121,8 +121,9 @@ func parseRecord(id, body, line string) status {
 		err = s.Message.Validate()
 	}
 	if err != nil {
-		s.State, s.Reason = Broken, clean(strings.ReplaceAll(err.Error(), "\n", "; "), s.Message.To)
+		s.State, s.Reason = Broken, strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
+	s.Reason = clean(s.Reason, s.Message.To) // a receipt's reason may contain the recipient
 	s.Message.ID = id
 	return s
 }

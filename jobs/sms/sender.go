@@ -1,6 +1,7 @@
 package sms
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -87,7 +88,7 @@ func (s *sender) pauseAfter(ctx context.Context, w work, sum *tally) error {
 		return nil
 	case sum.certain || sum.through == 0 || sum.streak >= doubtMessages:
 		n := sum.count() + 1
-		if err := s.outbox.pause(ctx, w.holder, sum.pause(), n, clean(sum.first.reason, sum.first.piece.Message.To), !sum.ours()); err != nil {
+		if err := s.outbox.pause(ctx, w.holder, sum.pause(), n, sum.reason(), !sum.ours()); err != nil {
 			return err
 		}
 	case sum.pauses > 0:
@@ -123,12 +124,13 @@ type tally struct {
 	refused int           // messages that were neither
 	streak  int           // of these, the ones since a message got through
 	certain bool          // the gateway has refused the sender and not a message
+	said    string        // the error of that refusal
 	unsure  bool          // some refused messages may have been accepted
 	after   time.Duration // the longest Retry-After of the refusals
 }
 
-// judge counts the gateway's reply to a message.
-func (t *tally) judge(x *exchange) {
+// judge counts the gateway's reply to a piece.
+func (t *tally) judge(p Piece, x *exchange) {
 	e := x.refusal()
 	switch {
 	case x.made == 0:
@@ -138,7 +140,9 @@ func (t *tally) judge(x *exchange) {
 	default:
 		t.refused++
 		t.streak++
-		t.certain = t.certain || e.Pause
+		if e.Pause && !t.certain {
+			t.certain, t.said = true, clean(x.err.Error(), p.Message.To)
+		}
 		t.unsure = t.unsure || x.unsure > 0
 		t.after = max(t.after, e.After)
 	}
@@ -150,6 +154,11 @@ func (t *tally) count() int {
 		return 0
 	}
 	return t.pauses
+}
+
+// reason returns the reason of a pause: others may have to wait for reasons of their own.
+func (t *tally) reason() string {
+	return cmp.Or(t.said, clean(t.first.reason, t.first.piece.Message.To))
 }
 
 // ours reports whether the gateway has certainly refused the sender: it has said so, or has asked

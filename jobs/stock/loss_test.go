@@ -386,6 +386,32 @@ func TestStoreForgetsTheFirst(t *testing.T) {
 	lose(newSale(t, client, stock.Options{Book: p.Database}))
 }
 
+// The store forgets everything while the database is away: stock is unknown, also to a process that only reads.
+// A store that has everything goes on.
+func TestStoreForgetsWithoutTheBook(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 5)
+	reserve(t, s, order("a"))
+	if err := p.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Probe(t.Context()); err == nil || errors.Is(err, stock.ErrStockUnknown) {
+		t.Errorf("with the store's data: %v, want another error than ErrStockUnknown", err)
+	}
+	reserve(t, s, order("b"))
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Probe(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
+		t.Errorf("%v, want ErrStockUnknown", err)
+	}
+	if _, err := s.Product(t.Context(), "tea"); !errors.Is(err, stock.ErrStockUnknown) {
+		t.Errorf("product: %v, want ErrStockUnknown", err)
+	}
+	wantUnknown(t, s, "a", "c")
+}
+
 // A settlement that was paused before its commit, while the shelf was rebuilt, cannot
 // write: the shelf was built without it.
 func TestSettlementBeforeRebuild(t *testing.T) {

@@ -29,6 +29,7 @@ var (
 	productScript       = script("product")
 	countsScript        = script("counts")
 	compareScript       = script("compare")
+	seenScript          = onShelf("seen")
 	figuresScript       = script("figures")
 	compareOrdersScript = script("compare_orders")
 	missingScript       = script("order", "missing")

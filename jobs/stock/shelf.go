@@ -215,31 +215,48 @@ func (s *Sale) probe(ctx context.Context, opens bool) error {
 	for try := 1; ; try++ {
 		b, err := s.options.Book.book(ctx, s.ID())
 		if err != nil {
-			return s.uncompared(err)
+			return s.uncompared(ctx, err)
 		}
 		changes, err := s.compare(ctx, b, opens)
 		if errors.Is(err, errOtherEpoch) && try < tries {
 			continue
 		}
 		if err != nil && !errors.Is(err, ErrStockUnknown) {
-			return s.uncompared(err)
+			return s.uncompared(ctx, err)
 		}
 		s.shelf.found(b.epoch, changes, err)
 		return err
 	}
 }
 
-// uncompared returns the error of an impossible comparison. If there was none before, stock is
-// unknown.
-func (s *Sale) uncompared(err error) error {
+// uncompared returns the error of an impossible comparison. Stock is unknown if there was none before, or
+// if the store lacks what this process has seen: that needs no book.
+func (s *Sale) uncompared(ctx context.Context, err error) error {
 	err = fmt.Errorf("stock: compare the store with the book: %w", err)
 	s.shelf.mu.Lock()
-	defer s.shelf.mu.Unlock()
-	if s.shelf.seen.epoch == "" {
+	least := s.shelf.least()
+	s.shelf.mu.Unlock()
+	switch {
+	case least.epoch == "":
 		err = fmt.Errorf("%w: %w", ErrStockUnknown, err)
-		s.shelf.closed, s.shelf.comparedAt = err, time.Now()
+	case s.lacks(ctx, least):
+		err = fmt.Errorf("%w: the store lacks what it has answered, and the book does not answer: %w", ErrStockUnknown, err)
+	default:
+		return err
 	}
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	s.shelf.closed, s.shelf.comparedAt = err, time.Now()
 	return err
+}
+
+// lacks reports whether the store answers that it lacks changes or the epoch. The book may have used up ctx.
+func (s *Sale) lacks(ctx context.Context, least point) bool {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), comparePause)
+	defer stop()
+	keys, args := s.onShelf(least, nil, nil)
+	answer, err := s.runScript(ctx, seenScript, keys, args...)
+	return err == nil && is(answer, "shelf", 2)
 }
 
 // errOtherEpoch is the error of a shelf whose epoch is not the book's.
