@@ -1,11 +1,16 @@
 package sale
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/cmd/shop/internal/oversell"
 )
@@ -36,4 +41,39 @@ func TestWorkerError(t *testing.T) {
 	if _, err := w.each(t.Context(), func(int) request { return request{} }); err == nil || err.Error() != "process 1: no store" {
 		t.Errorf("%v", err)
 	}
+}
+
+// A run that cannot make its second table leaves none behind, nor a folder.
+func TestTablesThatFail(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	name := filepath.Join(t.TempDir(), "db")
+	db, err := sql.Open("sqlite", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("CREATE TABLE oversell_a_order (id VARCHAR(64))"); err != nil {
+		t.Fatal(err)
+	}
+	s := &stores{plan: plan{Run: "oversell_a", Embedded: true, DSN: "sqlite:" + name, Buyers: 1, openRedis: connect}}
+	if err := s.open(t.Context()); err == nil || !strings.Contains(err.Error(), "create a table") {
+		t.Errorf("%v, want a table that cannot be made", err)
+	}
+	s.close()
+	var left int
+	if err := db.QueryRow("SELECT COUNT(*) FROM sqlite_master WHERE name LIKE 'oversell%'").Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d tables are left, %v", left, err)
+	}
+	if files, err := os.ReadDir(os.TempDir()); err != nil || len(files) > 0 {
+		t.Errorf("left: %v, %v", files, err)
+	}
+}
+
+// connect makes a client of a Redis inside this process.
+func connect(url string, _ bool, _ func(setting, text string), _ func(*redis.UniversalOptions)) (redis.UniversalClient, string, error) {
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, "", err
+	}
+	return redis.NewClient(o), url, nil
 }

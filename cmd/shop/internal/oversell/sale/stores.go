@@ -70,10 +70,10 @@ func (s *stores) open(ctx context.Context) (err error) {
 	if err = s.Ping(ctx); err != nil {
 		return fmt.Errorf("oversell: %w", err)
 	}
+	s.tables = true // one of them may be there although the other, or its reply, is missing
 	if err = s.Tables.Create(ctx); err != nil {
 		return fmt.Errorf("oversell: %w", err)
 	}
-	s.tables = true
 	return s.openBook()
 }
 
