@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -78,9 +79,7 @@ func TestOversellExact(t *testing.T) {
 	for _, name := range exact {
 		row := line(out, name+" ")
 		if f := strings.Fields(row); len(f) < 13 || strings.Join(f[1:7], " ") != "10 5 5 0 0 0" || f[len(f)-1] != "exact" {
-			if !strings.Contains(row, "not run: ") {
-				t.Errorf("the row of %s is %q", name, row)
-			}
+			t.Errorf("the row of %s is %q", name, row)
 		}
 	}
 	for name, loss := range map[string]string{"lock": "+3 of 5", "sql-lease": "-", "reserve": "0 of 5"} {
@@ -178,6 +177,19 @@ func TestOversellNamedFile(t *testing.T) {
 	var tables int
 	if err := db.QueryRow("SELECT COUNT(*) FROM sqlite_master").Scan(&tables); err != nil || tables != 0 {
 		t.Errorf("%d tables are left, %v", tables, err)
+	}
+}
+
+// A strategy that oversold and must not ends the command with 1, and without another line. Other errors keep their codes.
+func TestOversellBroken(t *testing.T) {
+	for err, code := range map[error]int{sale.ErrBroken: exit.Failed, context.DeadlineExceeded: exit.NotKnown} {
+		got := coded(fmt.Errorf("run: %w", err))
+		if exit.Code(got, true) != code || exit.IsPrinted(got) != (err == sale.ErrBroken) {
+			t.Errorf("%v: exit code %d, want %d; printed %v", err, exit.Code(got, true), code, exit.IsPrinted(got))
+		}
+	}
+	if err := coded(nil); err != nil {
+		t.Error(err)
 	}
 }
 
