@@ -85,6 +85,8 @@ func TestShopConfig(t *testing.T) {
 		{"no wait", "shop: {wait: 0s}", "shop.wait: is 0s, must be 1ms to 5s"},
 		{"no timeout", "shop: {timeout: 0s}", "shop.timeout: is 0s, must be 1ms to 5s"},
 		{"no retention of events", "shop: {events: {retention: 0s}}", "shop.events.retention: is 0s, must be more than 0"},
+		{"much time for a webhook", "shop: {events: {webhook: {url: 'https://h', secret_env: S, timeout: 2m}}}", "shop.events.webhook.timeout: is 2m0s, must be 1ms to 1m0s"},
+		{"many requests to a webhook", "shop: {events: {webhook: {url: 'https://h', secret_env: S, concurrency: 65}}}", "shop.events.webhook.concurrency: is 65, must be 1 to 64"},
 		{"no time for a webhook", "shop: {events: {webhook: {url: 'https://h', secret_env: S, timeout: 0s}}}", "shop.events.webhook.timeout: is 0s, must be more than 0"},
 		{"no request to a webhook", "shop: {events: {webhook: {url: 'https://h', secret_env: S, concurrency: 0}}}", "shop.events.webhook.concurrency: is 0, must be 1 or more"},
 		{"no time for a gateway", "sms: {gateway: http, url: 'https://h', timeout: 0s}", "sms.timeout: is 0s, must be more than 0"},

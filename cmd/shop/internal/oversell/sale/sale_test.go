@@ -24,6 +24,7 @@ func TestBroken(t *testing.T) {
 			table.add(oversell.Kind{Name: name}, oversell.Result{Strategy: name, Exact: exact})
 		}
 		table.add(oversell.Kind{Name: "none", Wrong: oversell.Always}, oversell.Result{Strategy: "none"})
+		table.add(oversell.Kind{Name: "zookeeper"}, oversell.Result{Strategy: "zookeeper", Skipped: "no ZooKeeper"})
 		if err := table.summary(); !errors.Is(err, ErrBroken) {
 			t.Errorf("%v, want %v", err, ErrBroken)
 		}
