@@ -109,7 +109,7 @@ func TestNodeDurations(t *testing.T) {
 	for name, wrong := range map[string]config.Scheduler{
 		"grace":         {Grace: -1},
 		"cancel_grace":  {CancelGrace: -1},
-		"spread":        {Spread: config.Duration(time.Hour)}, // a negative one is none
+		"spread":        {Spread: config.Duration(time.Hour)}, // a negative one is no spread
 		"store_timeout": {StoreTimeout: -1},
 		"clock_warn":    {ClockWarn: -1},
 	} {

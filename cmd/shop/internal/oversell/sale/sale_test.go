@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/cmd/shop/internal/oversell"
@@ -67,6 +70,35 @@ func TestTablesThatFail(t *testing.T) {
 	}
 	if files, err := os.ReadDir(os.TempDir()); err != nil || len(files) > 0 {
 		t.Errorf("left: %v, %v", files, err)
+	}
+}
+
+// A Redis that does not answer at the end does not keep the data in the other stores.
+func TestCloseWithoutAnAnswer(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	live := miniredis.RunT(t)
+	_ = live.Set("a:v1:lock", "held")
+	go func() { // says nothing until the other has lost its data
+		c, err := silent.Accept()
+		for err == nil && live.Exists("a:v1:lock") && t.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		if err == nil {
+			_ = c.Close()
+		}
+		_ = silent.Close()
+	}()
+	client := func(address string) redis.UniversalClient {
+		return redis.NewClient(&redis.Options{Addr: address, ReadTimeout: time.Minute, ContextTimeoutEnabled: true, MaxRetries: -1})
+	}
+	s := &stores{Env: &oversell.Env{Run: "a", Redis: client(silent.Addr().String()), Redlock: []redis.UniversalClient{client(live.Addr())}}}
+	s.close()
+	if keys := live.Keys(); len(keys) > 0 {
+		t.Errorf("left: %v", keys)
 	}
 }
 
