@@ -205,7 +205,7 @@ func (f *oversellFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("oversell: find this binary: %w", err)
 	}
-	err = sale.Run(ctx, sale.Options{
+	return coded(sale.Run(ctx, sale.Options{
 		Stock: f.stock, Buyers: f.buyers, Processes: f.processes, Work: f.work, Patience: f.patience, Strategies: f.kinds(),
 		Redis: f.redis, ZooKeeper: f.zookeeper, DSN: dsn, JSON: f.output == command.OutputJSON,
 		Worker: func() *exec.Cmd {
@@ -214,7 +214,11 @@ func (f *oversellFlags) run(cmd *cobra.Command) error {
 			return worker
 		},
 		Warn: command.WarnTo(cmd),
-	}, connectRedis, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	}, connectRedis, cmd.OutOrStdout(), cmd.ErrOrStderr()))
+}
+
+// coded gives the error of a run its exit code. The table has shown already which strategy oversold.
+func coded(err error) error {
 	if errors.Is(err, sale.ErrBroken) {
 		return exit.Printed(exit.Failed, err.Error())
 	}

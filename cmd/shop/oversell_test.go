@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -78,9 +79,7 @@ func TestOversellExact(t *testing.T) {
 	for _, name := range exact {
 		row := line(out, name+" ")
 		if f := strings.Fields(row); len(f) < 13 || strings.Join(f[1:7], " ") != "10 5 5 0 0 0" || f[len(f)-1] != "exact" {
-			if !strings.Contains(row, "not run: ") {
-				t.Errorf("the row of %s is %q", name, row)
-			}
+			t.Errorf("the row of %s is %q", name, row)
 		}
 	}
 	for name, loss := range map[string]string{"lock": "+3 of 5", "sql-lease": "-", "reserve": "0 of 5"} {
@@ -181,6 +180,19 @@ func TestOversellNamedFile(t *testing.T) {
 	}
 }
 
+// A strategy that oversold and must not ends the command with 1, and without another line. Other errors keep their codes.
+func TestOversellBroken(t *testing.T) {
+	for err, code := range map[error]int{sale.ErrBroken: exit.Failed, context.DeadlineExceeded: exit.NotKnown} {
+		got := coded(fmt.Errorf("run: %w", err))
+		if exit.Code(got, true) != code || exit.IsPrinted(got) != (err == sale.ErrBroken) {
+			t.Errorf("%v: exit code %d, want %d; printed %v", err, exit.Code(got, true), code, exit.IsPrinted(got))
+		}
+	}
+	if err := coded(nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // A buyer whose patience is over gets an error.
 func TestOversellPatience(t *testing.T) {
 	t.Parallel()
@@ -257,6 +269,11 @@ func TestOversellUsage(t *testing.T) {
 		{[]string{"oversell", "--stock", "0"}, "--stock is 0, must be 1 to 1000000"},
 		{[]string{"oversell", "--buyers", "-1"}, "--buyers is -1, must be 1 to 100000"},
 		{[]string{"oversell", "--buyers", "2"}, "--processes is 3, must be 1 to 32, and no more than buyers"},
+		{[]string{"oversell", "--stock", "1000001"}, "--stock is 1000001"},
+		{[]string{"oversell", "--buyers", "100001"}, "--buyers is 100001"},
+		{[]string{"oversell", "--buyers", "50", "--processes", "33"}, "--processes is 33"},
+		{[]string{"oversell", "--work", "-1s"}, "--work is -1s"},
+		{[]string{"oversell", "--zookeeper", "h:"}, `--zookeeper is "h:", must be host:port`},
 		{[]string{"oversell", "--work", "1h"}, "--work is 1h0m0s, must be up to 10s"},
 		{[]string{"oversell", "--patience", "0s"}, "--patience is 0s, must be 1s to 1h"},
 		{[]string{"oversell", "--patience", "61m"}, "--patience is 1h1m0s"},

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -46,8 +48,19 @@ func TestSMS(t *testing.T) {
 	call(t, "sms", "list", at).want(t, exit.Fine, "3 queued (2 due)")
 	var report smscommands.Report
 	r = call(t, "sms", "list", "-n", "1", "-o", "json", at)
-	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Messages) != 1 || report.Counts.Queued != 3 {
+	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Messages) != 1 || report.Counts.Queued != 3 || report.Gateway != nil {
 		t.Errorf("%v: %s", err, r.stdout)
+	}
+}
+
+// A command ends with its context.
+func TestSMSInterrupted(t *testing.T) {
+	_, url := newRedis(t)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	var out bytes.Buffer
+	if code := run(ctx, []string{"sms", "list", "--redis=" + url}, strings.NewReader(""), &out, io.Discard); code == exit.Fine || out.Len() > 0 {
+		t.Errorf("exit code %d, printed %q", code, &out)
 	}
 }
 
@@ -61,8 +74,14 @@ func TestSMSBroken(t *testing.T) {
 	server.HSet(key+"status", "one", "?")
 	_, _ = server.ZRem(key+"queued", "one")
 	_, _ = server.ZAdd(key+"broken", 1, "one")
+	for set, n := range map[string]int{"delivered": 2, "undelivered": 1, "repeated": 3, "expired": 4, "sent": 5} {
+		for i := range n {
+			_, _ = server.ZAdd(key+set, 1, fmt.Sprint(set, i))
+		}
+	}
 	server.HSet(key+"fence", "until", "1795207852937", "pauses", "3", "reason", "the gateway answered 401")
-	call(t, "sms", "list", at).want(t, exit.Fine, "1 put aside", "is paused until 2026-11-20", "the gateway answered 401")
+	call(t, "sms", "list", at).want(t, exit.Fine, "1 put aside", "4 expired before", "2 delivered, 1 undelivered", "0 failed, 5 sent (3 maybe more than once)",
+		"is paused until 2026-11-20", "the gateway answered 401")
 	call(t, "sms", "list", "-o", "json", at).want(t, exit.Fine, `"gateway_paused": {`)
 	r := call(t, "sms", "list", "--state", "broken", at)
 	r.want(t, exit.Fine, "one", "broken", "the status has 1 parts, want 9")
@@ -85,6 +104,9 @@ func TestSMSRetry(t *testing.T) {
 		server.HSet(key+"status", id, "failed 1 1 1 1 1795207852937 1795207852937 r no")
 		_, _ = server.ZRem(key+"queued", id)
 		_, _ = server.ZAdd(key+"failed", 1, id)
+	}
+	if r := call(t, "sms", "retry", "none", "one", at); r.code != exit.Failed || r.stdout != "" {
+		t.Errorf("after one that cannot be queued: exit code %d, printed %q", r.code, r.stdout)
 	}
 	call(t, "sms", "retry", "one", "two", at).want(t, exit.Fine, `queued message "one"`, `queued message "two"`)
 	call(t, "sms", "list", at).want(t, exit.Fine, "2 queued", "0 failed")

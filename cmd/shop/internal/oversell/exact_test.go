@@ -1,6 +1,7 @@
 package oversell_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -57,17 +58,27 @@ func wantNoNodes(t *testing.T, servers []string) {
 	}
 }
 
-// An order that none of the buyers can have is not counted as theirs.
+// The orders must be as many as the sale counts: neither an order that none of the buyers can have,
+// nor one that is no longer counted.
 func TestReserveCounts(t *testing.T) {
-	e := embedded(t).processes(t, 1, oversell.Env{Buyers: 1})[0]
-	shelf, err := e.Fill(t.Context(), "reserve", 5)
-	must(t, err)
-	s, end, err := e.Open("reserve")
-	must(t, err)
-	defer end()
-	must(t, s.Buy(t.Context(), "stranger"))
-	if n, err := shelf.Orders(t.Context()); err == nil {
-		t.Errorf("%d orders", n)
+	for name, alter := range map[string]func(e *oversell.Env, s *oversell.Reserve) error{
+		"0 orders, and the sale counts 1": func(_ *oversell.Env, s *oversell.Reserve) error { return s.Buy(t.Context(), "stranger") },
+		"1 orders, and the sale counts 0": func(e *oversell.Env, s *oversell.Reserve) error {
+			err := s.Buy(t.Context(), e.OrderIDs("reserve")[0])
+			_, canceled := s.Sale.Cancel(t.Context(), e.OrderIDs("reserve")[0])
+			return errors.Join(err, canceled)
+		},
+	} {
+		e := embedded(t).processes(t, 1, oversell.Env{Buyers: 1})[0]
+		shelf, err := e.Fill(t.Context(), "reserve", 5)
+		must(t, err)
+		s, end, err := e.Open("reserve")
+		must(t, err)
+		defer end()
+		must(t, alter(e, s.(*oversell.Reserve)))
+		if n, err := shelf.Orders(t.Context()); err == nil || err.Error() != name {
+			t.Errorf("%d orders, %v, want %s", n, err, name)
+		}
 	}
 }
 

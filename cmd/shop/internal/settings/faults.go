@@ -40,6 +40,7 @@ func (f *File) faults() (errs []error) {
 		}
 	}
 	s.gateFaults(bad)
+	f.zeroFaults(bad)
 	if !slices.Contains([]string{"", restoreManual, RestoreAuto}, s.Restore) {
 		bad("shop.restore", "is %s, must be manual or auto", strictyaml.Quote(s.Restore))
 	}
@@ -121,17 +122,40 @@ const (
 
 // Gate returns the options that limit the requests to a shop.
 func (s *Shop) Gate() stockhttp.Options {
-	return stockhttp.Options{InFlight: s.InFlight, Wait: time.Duration(s.Wait), Timeout: time.Duration(s.Timeout)}
+	return stockhttp.Options{InFlight: Value(s.InFlight), Wait: time.Duration(Value(s.Wait)), Timeout: time.Duration(Value(s.Timeout))}
 }
 
 // gateFaults checks the settings of Gate.
 func (s *Shop) gateFaults(bad func(path, format string, args ...any)) {
-	if s.InFlight < 0 || s.InFlight > maxInFlight {
-		bad("shop.in_flight", "is %d, must be 1 to %d", s.InFlight, maxInFlight)
+	if n := s.InFlight; n != nil && (*n < 1 || *n > maxInFlight) {
+		bad("shop.in_flight", "is %d, must be 1 to %d", *n, maxInFlight)
 	}
-	for name, d := range map[string]config.Duration{"wait": s.Wait, "timeout": s.Timeout} {
-		if d := time.Duration(d); d != 0 && (d < time.Millisecond || d > maxShopWait) {
+	for name, set := range map[string]*config.Duration{"wait": s.Wait, "timeout": s.Timeout} {
+		if d := time.Duration(Value(set)); set != nil && (d < time.Millisecond || d > maxShopWait) {
 			bad("shop."+name, "is %v, must be 1ms to %v", d, maxShopWait)
+		}
+	}
+}
+
+// zeroFaults refuses zeros that the libraries would take for their defaults. They check larger values.
+func (f *File) zeroFaults(bad func(path, format string, args ...any)) {
+	s := &f.Shop
+	durations := map[string]*config.Duration{"shop.hold": s.Hold, "shop.retention": s.Retention, "shop.replica_timeout": s.ReplicaTimeout}
+	if s.Events != nil {
+		durations["shop.events.retention"] = s.Events.Retention
+	}
+	if w := s.webhook(); w != nil {
+		durations["shop.events.webhook.timeout"] = w.Timeout
+		if n := w.Concurrency; n != nil && *n == 0 {
+			bad("shop.events.webhook.concurrency", "is 0, must be 1 or more; the default without this key")
+		}
+	}
+	if f.SMS != nil {
+		durations["sms.timeout"], durations["sms.retention"] = f.SMS.Timeout, f.SMS.Retention
+	}
+	for path, set := range durations {
+		if d := time.Duration(Value(set)); set != nil && d <= 0 {
+			bad(path, "is %v, must be more than 0; the default without this key", d)
 		}
 	}
 }

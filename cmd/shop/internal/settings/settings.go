@@ -11,7 +11,8 @@ import (
 	"github.com/cronce/cronce/cmd/internal/config"
 )
 
-// A File is the content of the file of a shop, overridden by environment and flags.
+// A File is the content of the file of a shop, overridden by environment and flags. A nil setting is not
+// set: its default is the library's.
 type File struct {
 	config.Config
 	Shop Shop `yaml:"shop"`
@@ -20,22 +21,22 @@ type File struct {
 
 // Shop has the settings of a sale, of its HTTP server and of its jobs.
 type Shop struct {
-	Sale           string          `yaml:"sale"`
-	Address        string          `yaml:"address"`
-	AllowRemote    bool            `yaml:"allow_remote"`
-	Hosts          []string        `yaml:"hosts"`
-	Hold           config.Duration `yaml:"hold"`
-	Retention      config.Duration `yaml:"retention"`
-	Replicas       int             `yaml:"replicas"`
-	ReplicaTimeout config.Duration `yaml:"replica_timeout"`
-	Restore        string          `yaml:"restore"`
-	Durability     string          `yaml:"durability"`
-	Database       Database        `yaml:"database"`
-	Events         *Events         `yaml:"events"`
+	Sale           string           `yaml:"sale"`
+	Address        string           `yaml:"address"`
+	AllowRemote    bool             `yaml:"allow_remote"`
+	Hosts          []string         `yaml:"hosts"`
+	Hold           *config.Duration `yaml:"hold"`
+	Retention      *config.Duration `yaml:"retention"`
+	Replicas       int              `yaml:"replicas"`
+	ReplicaTimeout *config.Duration `yaml:"replica_timeout"`
+	Restore        string           `yaml:"restore"`
+	Durability     string           `yaml:"durability"`
+	Database       Database         `yaml:"database"`
+	Events         *Events          `yaml:"events"`
 
-	InFlight int             `yaml:"in_flight"`
-	Wait     config.Duration `yaml:"wait"`
-	Timeout  config.Duration `yaml:"timeout"`
+	InFlight *int             `yaml:"in_flight"`
+	Wait     *config.Duration `yaml:"wait"`
+	Timeout  *config.Duration `yaml:"timeout"`
 
 	BuyerTokenEnv    string `yaml:"buyer_token_env"`
 	BuyerTokenFile   string `yaml:"buyer_token_file"`
@@ -54,35 +55,35 @@ type Database struct {
 
 // Events has the settings of the events of orders.
 type Events struct {
-	Retention config.Duration `yaml:"retention"`
-	Webhook   *Webhook        `yaml:"webhook"`
+	Retention *config.Duration `yaml:"retention"`
+	Webhook   *Webhook         `yaml:"webhook"`
 }
 
 // A Webhook has the settings of a webhook that gets events.
 type Webhook struct {
-	URL           string          `yaml:"url"`
-	AllowPlain    bool            `yaml:"allow_plain"`
-	SecretEnv     string          `yaml:"secret_env"`
-	SecretFile    string          `yaml:"secret_file"`
-	OldSecretEnv  string          `yaml:"old_secret_env"`
-	OldSecretFile string          `yaml:"old_secret_file"`
-	Timeout       config.Duration `yaml:"timeout"`
-	Concurrency   int             `yaml:"concurrency"`
+	URL           string           `yaml:"url"`
+	AllowPlain    bool             `yaml:"allow_plain"`
+	SecretEnv     string           `yaml:"secret_env"`
+	SecretFile    string           `yaml:"secret_file"`
+	OldSecretEnv  string           `yaml:"old_secret_env"`
+	OldSecretFile string           `yaml:"old_secret_file"`
+	Timeout       *config.Duration `yaml:"timeout"`
+	Concurrency   *int             `yaml:"concurrency"`
 }
 
 // SMS has the settings of the job that sends text messages.
 type SMS struct {
-	Gateway     string          `yaml:"gateway"`
-	URL         string          `yaml:"url"`
-	TokenEnv    string          `yaml:"token_env"`
-	TokenFile   string          `yaml:"token_file"`
-	Timeout     config.Duration `yaml:"timeout"`
-	Batch       int             `yaml:"batch"`
-	Concurrency int             `yaml:"concurrency"`
-	Rate        int             `yaml:"rate"`
-	Attempts    int             `yaml:"attempts"`
-	Retention   config.Duration `yaml:"retention"`
-	Receipts    *Receipts       `yaml:"receipts"`
+	Gateway     string           `yaml:"gateway"`
+	URL         string           `yaml:"url"`
+	TokenEnv    string           `yaml:"token_env"`
+	TokenFile   string           `yaml:"token_file"`
+	Timeout     *config.Duration `yaml:"timeout"`
+	Batch       *int             `yaml:"batch"`
+	Concurrency *int             `yaml:"concurrency"`
+	Rate        *int             `yaml:"rate"`
+	Attempts    *int             `yaml:"attempts"`
+	Retention   *config.Duration `yaml:"retention"`
+	Receipts    *Receipts        `yaml:"receipts"`
 }
 
 // Receipts has the address that gateways send receipts to, and their token.
@@ -99,6 +100,14 @@ const (
 	DefaultDatabase = "cronce-shop.db"
 	DSNEnv          = "SHOP_DSN"
 )
+
+// Value returns the value of a setting; zero, which a library takes as its default, if it is not set.
+func Value[T any](setting *T) (value T) {
+	if setting != nil {
+		value = *setting
+	}
+	return value
+}
 
 // Flags adds --config, the flags of a node, and --address to a command.
 func Flags(cmd *cobra.Command) {

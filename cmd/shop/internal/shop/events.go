@@ -19,7 +19,7 @@ func deliverJob(f *settings.File, sale *stock.Sale) (scheduler.Job, error) {
 	if err != nil {
 		return scheduler.Job{}, err
 	}
-	job, err := events.Job(sale, events.Options{URL: o.URL, Plain: o.AllowPlain, Secrets: secrets, Timeout: time.Duration(o.Timeout), Concurrency: o.Concurrency})
+	job, err := events.Job(sale, events.Options{URL: o.URL, Plain: o.AllowPlain, Secrets: secrets, Timeout: time.Duration(settings.Value(o.Timeout)), Concurrency: settings.Value(o.Concurrency)})
 	return job, eventFaults(f, section, err)
 }
 

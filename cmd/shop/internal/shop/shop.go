@@ -47,11 +47,11 @@ type Shop struct {
 func Open(f *settings.File, client redis.UniversalClient, fresh bool) (*Shop, error) {
 	o := &f.Shop
 	options := stock.Options{
-		Namespace: f.Namespace, Name: o.Sale, Hold: time.Duration(o.Hold), Retention: time.Duration(o.Retention),
-		Replicas: o.Replicas, ReplicaTimeout: time.Duration(o.ReplicaTimeout), Restore: o.Restore == settings.RestoreAuto,
+		Namespace: f.Namespace, Name: o.Sale, Hold: time.Duration(settings.Value(o.Hold)), Retention: time.Duration(settings.Value(o.Retention)),
+		Replicas: o.Replicas, ReplicaTimeout: time.Duration(settings.Value(o.ReplicaTimeout)), Restore: o.Restore == settings.RestoreAuto,
 	}
 	if o.Events != nil {
-		options.EventRetention = time.Duration(o.Events.Retention)
+		options.EventRetention = time.Duration(settings.Value(o.Events.Retention))
 	}
 	if _, err := stock.NewSale(client, options); err != nil { // checked before a database is created
 		return nil, exit.Usage(saleFaults(f, err))

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/cmd/shop/internal/settings"
 	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/lock/memlock"
@@ -101,6 +102,24 @@ func TestCloseShop(t *testing.T) {
 	r, err := http.Get(server.URL)
 	must(t, err)
 	_ = r.Body.Close()
+}
+
+// Each duration of the scheduler reaches it.
+func TestNodeDurations(t *testing.T) {
+	for name, wrong := range map[string]config.Scheduler{
+		"grace":         {Grace: -1},
+		"cancel_grace":  {CancelGrace: -1},
+		"spread":        {Spread: config.Duration(time.Hour)}, // a negative one is no spread
+		"store_timeout": {StoreTimeout: -1},
+		"clock_warn":    {ClockWarn: -1},
+	} {
+		f := &settings.File{Config: *config.Default(nil)}
+		f.Scheduler = wrong
+		_, err := newNode(f, new(memlock.Store), nil, metrics.New(), slog.New(slog.DiscardHandler))
+		if err == nil || !strings.Contains(err.Error(), "scheduler."+name+": is ") || exit.Code(err, true) != exit.WrongUsage {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // A run has the grace of the file until its context ends.

@@ -20,23 +20,23 @@ import (
 // sendJob makes the job that sends the due messages of the outbox.
 func sendJob(f *settings.File, out io.Writer, client redis.UniversalClient) (scheduler.Job, error) {
 	s := f.SMS
-	outbox, outboxErr := sms.NewOutbox(client, sms.Options{Namespace: f.Namespace, Retention: time.Duration(s.Retention)})
+	outbox, outboxErr := sms.NewOutbox(client, sms.Options{Namespace: f.Namespace, Retention: time.Duration(settings.Value(s.Retention))})
 	gateway, gatewayErr := smsGateway(f, out)
 	if err := errors.Join(smsFaults(f, outboxErr), gatewayErr, smsBounds(f)); err != nil || outbox == nil {
 		return scheduler.Job{}, err
 	}
 	var options []sms.Option
-	if s.Batch > 0 {
-		options = append(options, sms.Batch(s.Batch))
+	if s.Batch != nil {
+		options = append(options, sms.Batch(*s.Batch))
 	}
-	if s.Concurrency > 0 {
-		options = append(options, sms.Concurrency(s.Concurrency))
+	if s.Concurrency != nil {
+		options = append(options, sms.Concurrency(*s.Concurrency))
 	}
-	if s.Rate > 0 {
-		options = append(options, sms.Rate(s.Rate))
+	if s.Rate != nil {
+		options = append(options, sms.Rate(*s.Rate))
 	}
-	if s.Attempts > 0 {
-		options = append(options, sms.Attempts(s.Attempts))
+	if s.Attempts != nil {
+		options = append(options, sms.Attempts(*s.Attempts))
 	}
 	return sms.Job(outbox, gateway, options...), nil
 }
@@ -45,7 +45,7 @@ func smsGateway(f *settings.File, out io.Writer) (sms.Gateway, error) {
 	s := f.SMS
 	switch s.Gateway {
 	case "console":
-		if s.URL != "" || s.TokenEnv != "" || s.TokenFile != "" || s.Timeout != 0 {
+		if s.URL != "" || s.TokenEnv != "" || s.TokenFile != "" || s.Timeout != nil {
 			return nil, f.Fault("sms.gateway", "console takes no url, token or timeout: write http, or leave them out")
 		}
 		return sms.NewConsole(out), nil
@@ -60,7 +60,7 @@ func smsGateway(f *settings.File, out io.Writer) (sms.Gateway, error) {
 	if s.TokenEnv != "" && token().Text() == "" {
 		return nil, f.Fault("sms.token_env", "names a variable that is empty")
 	}
-	h := sms.HTTPConfig{URL: s.URL, Timeout: time.Duration(s.Timeout), Token: sms.Secret(token().Text())}
+	h := sms.HTTPConfig{URL: s.URL, Timeout: time.Duration(settings.Value(s.Timeout)), Token: sms.Secret(token().Text())}
 	if h.Token != "" {
 		if err := f.TokenInPlain("sms.url", s.URL); err != nil {
 			return nil, err
@@ -80,11 +80,12 @@ func smsGateway(f *settings.File, out io.Writer) (sms.Gateway, error) {
 func smsBounds(f *settings.File) error {
 	var errs []error
 	for _, n := range []struct {
-		key        string
-		value, max int
+		key   string
+		value *int
+		max   int
 	}{{"batch", f.SMS.Batch, 1_000_000}, {"concurrency", f.SMS.Concurrency, 100}, {"rate", f.SMS.Rate, 10_000}, {"attempts", f.SMS.Attempts, 1000}} {
-		if n.value < 0 || n.value > n.max {
-			errs = append(errs, f.Fault("sms."+n.key, "is %d, must be 1 to %d", n.value, n.max))
+		if n.value != nil && (*n.value < 1 || *n.value > n.max) {
+			errs = append(errs, f.Fault("sms."+n.key, "is %d, must be 1 to %d", *n.value, n.max))
 		}
 	}
 	return errors.Join(errs...)

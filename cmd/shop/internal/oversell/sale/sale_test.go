@@ -1,11 +1,19 @@
 package sale
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/cmd/shop/internal/oversell"
 )
@@ -19,6 +27,7 @@ func TestBroken(t *testing.T) {
 			table.add(oversell.Kind{Name: name}, oversell.Result{Strategy: name, Exact: exact})
 		}
 		table.add(oversell.Kind{Name: "none", Wrong: oversell.Always}, oversell.Result{Strategy: "none"})
+		table.add(oversell.Kind{Name: "zookeeper"}, oversell.Result{Strategy: "zookeeper", Skipped: "no ZooKeeper"})
 		if err := table.summary(); !errors.Is(err, ErrBroken) {
 			t.Errorf("%v, want %v", err, ErrBroken)
 		}
@@ -36,4 +45,68 @@ func TestWorkerError(t *testing.T) {
 	if _, err := w.each(t.Context(), func(int) request { return request{} }); err == nil || err.Error() != "process 1: no store" {
 		t.Errorf("%v", err)
 	}
+}
+
+// A run that cannot make its second table leaves none behind, nor a folder.
+func TestTablesThatFail(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	name := filepath.Join(t.TempDir(), "db")
+	db, err := sql.Open("sqlite", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("CREATE TABLE oversell_a_order (id VARCHAR(64))"); err != nil {
+		t.Fatal(err)
+	}
+	s := &stores{plan: plan{Run: "oversell_a", Embedded: true, DSN: "sqlite:" + name, Buyers: 1, openRedis: connect}}
+	if err := s.open(t.Context()); err == nil || !strings.Contains(err.Error(), "create a table") {
+		t.Errorf("%v, want a table that cannot be made", err)
+	}
+	s.close()
+	var left int
+	if err := db.QueryRow("SELECT COUNT(*) FROM sqlite_master WHERE name LIKE 'oversell%'").Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d tables are left, %v", left, err)
+	}
+	if files, err := os.ReadDir(os.TempDir()); err != nil || len(files) > 0 {
+		t.Errorf("left: %v, %v", files, err)
+	}
+}
+
+// A Redis that does not answer at the end does not keep the data in the other stores.
+func TestCloseWithoutAnAnswer(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	live := miniredis.RunT(t)
+	_ = live.Set("a:v1:lock", "held")
+	go func() { // says nothing until the other has lost its data
+		c, err := silent.Accept()
+		for err == nil && live.Exists("a:v1:lock") && t.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		if err == nil {
+			_ = c.Close()
+		}
+		_ = silent.Close()
+	}()
+	client := func(address string) redis.UniversalClient {
+		return redis.NewClient(&redis.Options{Addr: address, ReadTimeout: time.Minute, ContextTimeoutEnabled: true, MaxRetries: -1})
+	}
+	s := &stores{Env: &oversell.Env{Run: "a", Redis: client(silent.Addr().String()), Redlock: []redis.UniversalClient{client(live.Addr())}}}
+	s.close()
+	if keys := live.Keys(); len(keys) > 0 {
+		t.Errorf("left: %v", keys)
+	}
+}
+
+// connect makes a client of a Redis inside this process.
+func connect(url string, _ bool, _ func(setting, text string), _ func(*redis.UniversalOptions)) (redis.UniversalClient, string, error) {
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, "", err
+	}
+	return redis.NewClient(o), url, nil
 }

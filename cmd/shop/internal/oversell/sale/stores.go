@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -70,10 +71,10 @@ func (s *stores) open(ctx context.Context) (err error) {
 	if err = s.Ping(ctx); err != nil {
 		return fmt.Errorf("oversell: %w", err)
 	}
+	s.tables = true // one of them may be there although the other, or its reply, is missing
 	if err = s.Tables.Create(ctx); err != nil {
 		return fmt.Errorf("oversell: %w", err)
 	}
-	s.tables = true
 	return s.openBook()
 }
 
@@ -107,16 +108,8 @@ func (s *stores) startRedis(n int) (urls []string, err error) {
 
 // close removes all data of the run.
 func (s *stores) close() {
-	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second) // Ctrl-C has ended the other context
-	defer stop()
 	if s.Env != nil {
-		_ = s.Forget(ctx)
-		if s.tables {
-			_ = s.Tables.Drop(ctx) // remaining tables have the run's name
-		}
-		for _, c := range append([]redis.UniversalClient{s.Redis}, s.Redlock...) {
-			_ = oversell.Unlink(ctx, c, s.Run+":*")
-		}
+		s.remove()
 		disconnect(s.Env)
 	}
 	for _, server := range s.servers {
@@ -127,6 +120,22 @@ func (s *stores) close() {
 	}
 	if s.folder != "" {
 		_ = os.RemoveAll(s.folder)
+	}
+}
+
+// remove removes the data of each store at the same time, so that none keeps its data because another
+// does not answer.
+func (s *stores) remove() {
+	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second) // Ctrl-C has ended the other context
+	defer stop()
+	var removals sync.WaitGroup
+	defer removals.Wait()
+	removals.Go(func() { _ = s.Forget(ctx) })
+	if s.tables {
+		removals.Go(func() { _ = s.Tables.Drop(ctx) }) // remaining tables have the run's name
+	}
+	for _, c := range append([]redis.UniversalClient{s.Redis}, s.Redlock...) {
+		removals.Go(func() { _ = oversell.Unlink(ctx, c, s.Run+":*") })
 	}
 }
 
