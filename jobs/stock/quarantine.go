@@ -52,8 +52,9 @@ func (s *settler) write(ctx context.Context, got *batch) ([]settlement, error) {
 	if len(records) > 1 {
 		return s.halves(ctx, got)
 	}
-	if s.waits(records[0]) {
-		s.keep(records[0].ID, err) // the reason is the product that is kept back
+	first := records[0]
+	if slices.ContainsFunc(first.Items, func(i Item) bool { return s.unread[i.SKU] != nil }) {
+		s.keep(first.ID, err) // the reason is a product that is kept back, so that the book may lack its total
 		return nil, nil
 	}
 	if s.refused++; s.refused > maxKept {
@@ -62,7 +63,7 @@ func (s *settler) write(ctx context.Context, got *batch) ([]settlement, error) {
 	if sku, is := unbalanced(err); is && sku != "" {
 		s.halted[sku] = true
 	}
-	s.keep(records[0].ID, err)
+	s.keep(first.ID, err)
 	return nil, nil
 }
 
@@ -84,18 +85,11 @@ func (s *settler) keepProducts(bad map[string]error) {
 		if _, known := s.unread[sku]; known {
 			continue
 		}
-		err := bad[sku]
-		s.unread[sku] = err
+		s.unread[sku] = bad[sku]
 		if len(s.unread) <= maxLogged {
-			s.work.log.Error("product kept back", slog.String("sku", sku), slog.Any("error", err))
+			s.work.log.Error("product kept back", slog.String("sku", sku), slog.Any("error", bad[sku]))
 		}
 	}
-}
-
-// waits reports whether an order has a product that is kept back, so that the book may lack its
-// total.
-func (s *settler) waits(r Record) bool {
-	return slices.ContainsFunc(r.Items, func(i Item) bool { return s.unread[i.SKU] != nil })
 }
 
 // unreadError returns an error that names the first product that is kept back.

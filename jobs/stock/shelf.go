@@ -105,12 +105,11 @@ func (s *Sale) known(ctx context.Context) (least point, err error) {
 	if s.options.Book == nil {
 		return point{}, nil
 	}
-	h := &s.shelf
 	read := func() (fresh bool) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		least, err = h.least(), h.closed
-		return err == nil && least.epoch != "" || err != nil && time.Since(h.comparedAt) < comparePause
+		s.shelf.mu.Lock()
+		defer s.shelf.mu.Unlock()
+		least, err = s.shelf.least(), s.shelf.closed
+		return err == nil && least.epoch != "" || err != nil && time.Since(s.shelf.comparedAt) < comparePause
 	}
 	if read() {
 		return least, err
@@ -236,17 +235,11 @@ func (s *Sale) uncompared(ctx context.Context, err error) error {
 	s.shelf.mu.Lock()
 	least := s.shelf.least()
 	s.shelf.mu.Unlock()
-	switch {
-	case least.epoch == "":
-		err = fmt.Errorf("%w: %w", ErrStockUnknown, err)
-	case s.lacks(ctx, least):
-		err = fmt.Errorf("%w: the store lacks what it has answered, and the book does not answer: %w", ErrStockUnknown, err)
-	default:
+	if least.epoch != "" && !s.lacks(ctx, least) {
 		return err
 	}
-	s.shelf.mu.Lock()
-	defer s.shelf.mu.Unlock()
-	s.shelf.closed, s.shelf.comparedAt = err, time.Now()
+	err = fmt.Errorf("%w: %w", ErrStockUnknown, err)
+	s.shelf.found("", 0, err)
 	return err
 }
 

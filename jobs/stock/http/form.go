@@ -170,7 +170,10 @@ type itemView struct {
 
 func viewRecord(r stock.Record) recordView {
 	v := recordView{ID: r.ID, State: r.State, Receiver: format.Mask(r.Receiver), Buyer: r.Buyer, Amount: r.Amount, Currency: r.Currency,
-		PlacedAt: format.Time(r.Placed), DueAt: format.Time(r.Due), ChangedAt: format.Time(r.Changed), Items: viewItems(r.Items)}
+		PlacedAt: format.Time(r.Placed), DueAt: format.Time(r.Due), ChangedAt: format.Time(r.Changed)}
+	for _, item := range r.Items {
+		v.Items = append(v.Items, itemView{itemForm{item.SKU, item.Quantity}, item.Price, item.Amount()})
+	}
 	for _, p := range r.Payments {
 		v.Payments = append(v.Payments, paymentView{p.Kind, p.Reference, p.Amount, p.Currency, format.Time(p.At), p.Refunds})
 	}
@@ -178,14 +181,6 @@ func viewRecord(r stock.Record) recordView {
 		v.ToRefund = append(v.ToRefund, p.Reference)
 	}
 	return v
-}
-
-func viewItems(items []stock.Item) []itemView {
-	views := make([]itemView, len(items))
-	for i, item := range items {
-		views[i] = itemView{itemForm{item.SKU, item.Quantity}, item.Price, item.Amount()}
-	}
-	return views
 }
 
 // readBody reads a body of JSON.

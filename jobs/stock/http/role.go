@@ -29,12 +29,8 @@ func (h *Handler) admit(route route, w http.ResponseWriter, r *http.Request) *pr
 	if h.tokens == nil || len(route.roles) == 0 {
 		return nil
 	}
-	var has []Role
-	for _, role := range Roles() { // all roles are compared, so that the time does not reveal the role
-		if bearer.Is(r, h.tokens(role)...) {
-			has = append(has, role)
-		}
-	}
+	// All roles are compared, so that the time does not reveal the role.
+	has := slices.DeleteFunc(Roles(), func(role Role) bool { return !bearer.Is(r, h.tokens(role)...) })
 	if len(has) > 1 { // a mistake in a token file must not make a buyer a seller
 		h.logShared(has)
 	}
