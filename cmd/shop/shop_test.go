@@ -69,6 +69,7 @@ func TestShopConfig(t *testing.T) {
 		{"two tokens of sellers", "shop: {seller_token_env: A, seller_token_file: b}", "shop.seller_token_env: and"},
 		{"two tokens of payments", "shop: {payment_token_env: A, payment_token_file: b}", "shop.payment_token_env: and"},
 		{"two secrets", "shop: {events: {webhook: {url: 'https://h', secret_env: A, secret_file: b}}}", "shop.events.webhook.secret_env: and"},
+		{"a short secret of a webhook", "shop: {events: {webhook: {url: 'https://h', secret_env: SHORT}}}", "shop.events.webhook.secret_env: or secret_file, or the old secret, is one of 5 bytes, must be 16 or more"},
 		{"two old secrets", "shop: {events: {webhook: {url: 'https://h', secret_env: A, old_secret_env: A, old_secret_file: b}}}", "shop.events.webhook.old_secret_env: and"},
 		{"no gateway", "sms: {batch: 1}", `sms.gateway: is "", must be console or http`},
 		{"a gateway", "sms: {gateway: carrier, batch: -1}", "sms.batch: is -1, must be 1 to 1000000"},
@@ -101,6 +102,7 @@ func TestShopConfig(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			t.Setenv("S", "0123456789abcdef")
+			t.Setenv("SHORT", "01234")
 			t.Setenv("EMPTY", "")
 			call(t, "serve", "--config", file(t, "c.yaml", c.yaml), "--http", "off").want(t, exit.WrongUsage, c.want)
 		})

@@ -50,7 +50,11 @@ func webhookSecrets(f *settings.File, at string, o *settings.Webhook) (func() []
 func eventFaults(f *settings.File, at string, err error) error {
 	var errs []error
 	for _, e := range config.Split(err) {
-		if field, ok := errors.AsType[*stock.FieldError](e); ok {
+		field, ok := errors.AsType[*stock.FieldError](e)
+		switch {
+		case ok && field.Field == "secrets":
+			e = f.Fault(at+".secret_env", "or secret_file, or the old secret, is %s, must be %s", field.Value, field.Allowed)
+		case ok:
 			e = f.Fault(at+"."+field.Field, "is %s, must be %s", field.Value, field.Allowed)
 		}
 		errs = append(errs, e)
