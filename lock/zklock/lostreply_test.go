@@ -221,7 +221,7 @@ func TestLateCreationIsRemoved(t *testing.T) {
 	})
 	_, err = op.Create(d.LockPath("k")+"/a%2F1#2#", []byte("1|3600000|0|false"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	must(t, err)
-	rig.Eventually(t, "the end of the late place", func() bool { return len(mine()) == 0 && d.Places() == 1 })
+	rig.Eventually(t, "the end of the late place", func() bool { return len(mine()) == 0 && d.Places() <= 1 })
 	if !severed.Load() {
 		t.Error("no request was lost")
 	}
