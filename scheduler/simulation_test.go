@@ -23,7 +23,7 @@ import (
 // clusters use Redis, for a shorter time, and most of these want a store in memory to give the same answers, also if one of the two keeps
 // few lines of a journal. Each call draws other seeds. The seed of a failure is in the test's name, and CRONCE_SEED repeats it, with CRONCE_SOAK if that was set.
 func TestSimulation(t *testing.T) {
-	first, count := uint64(time.Now().Unix()), uint64(20)
+	first, count := uint64(time.Now().Unix()), uint64(12) // about a minute
 	if soaks() {
 		count = 1000
 	}

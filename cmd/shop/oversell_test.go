@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -184,7 +185,7 @@ func TestOversellNamedFile(t *testing.T) {
 func TestOversellBroken(t *testing.T) {
 	for err, code := range map[error]int{sale.ErrBroken: exit.Failed, context.DeadlineExceeded: exit.NotKnown} {
 		got := coded(fmt.Errorf("run: %w", err))
-		if exit.Code(got, true) != code || exit.IsPrinted(got) != (err == sale.ErrBroken) {
+		if exit.Code(got, true) != code || exit.IsPrinted(got) != errors.Is(err, sale.ErrBroken) {
 			t.Errorf("%v: exit code %d, want %d; printed %v", err, exit.Code(got, true), code, exit.IsPrinted(got))
 		}
 	}
