@@ -147,7 +147,7 @@ func (f *File) zeroFaults(bad func(path, format string, args ...any)) {
 	if w := s.webhook(); w != nil {
 		durations["shop.events.webhook.timeout"] = w.Timeout
 		if n := w.Concurrency; n != nil && *n == 0 {
-			bad("shop.events.webhook.concurrency", "is 0, must be 1 or more; the default without this key")
+			bad("shop.events.webhook.concurrency", "is 0, must be 1 or more; leave the key out for the default")
 		}
 	}
 	if f.SMS != nil {
@@ -155,7 +155,7 @@ func (f *File) zeroFaults(bad func(path, format string, args ...any)) {
 	}
 	for path, set := range durations {
 		if d := time.Duration(Value(set)); set != nil && d <= 0 {
-			bad(path, "is %v, must be more than 0; the default without this key", d)
+			bad(path, "is %v, must be more than 0; leave the key out for the default", d)
 		}
 	}
 }
