@@ -327,7 +327,7 @@ func (h *Handler) onlyHosts(next http.Handler) http.Handler {
 			host = name
 		}
 		host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
-		listed := slices.ContainsFunc(h.o.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
+		listed := slices.ContainsFunc(h.o.Hosts, func(name string) bool { return strings.EqualFold(strings.TrimSuffix(name, "."), host) })
 		probe := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
 		if !probe && !listed && net.ParseIP(host) == nil && !strings.EqualFold(host, "localhost") {
 			problem(w, r, http.StatusMisdirectedRequest, "host", "this is no server of that name: ops.hosts lists them")

@@ -55,7 +55,7 @@ func newPlane(t *testing.T, failure string) *plane {
 	pl.p.Refresh(t.Context())
 	pl.gate = access.NewGate(access.Options{Tokens: func() []access.Token { return all }, Cookie: "cronce-shop", OneTime: "one-time"})
 	var err error
-	pl.Handler, err = New(Options{Projection: pl.p, Store: s, Gate: pl.gate, Hosts: []string{"ops.example.com"}, Metrics: http.NotFoundHandler()})
+	pl.Handler, err = New(Options{Projection: pl.p, Store: s, Gate: pl.gate, Hosts: []string{"ops.example.com", "dotted.example."}, Metrics: http.NotFoundHandler()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestRoutesAndRoles(t *testing.T) {
 func TestHostsSitesAndHeaders(t *testing.T) {
 	pl := newPlane(t, "")
 	token := pl.tokens[access.Viewer]
-	for host, code := range map[string]int{"evil.example": 421, "ops.example.com": 200, "127.0.0.1:1": 200, "[::1]:1": 200, "[::1]": 200, "[::1]x": 421, "": 421, "localhost": 200, "OPS.example.com.:1": 200, "127.0.0.1.evil.example": 421} {
+	for host, code := range map[string]int{"evil.example": 421, "ops.example.com": 200, "dotted.example": 200, "127.0.0.1:1": 200, "[::1]:1": 200, "[::1]": 200, "[::1]x": 421, "": 421, "localhost": 200, "OPS.example.com.:1": 200, "127.0.0.1.evil.example": 421} {
 		if w := pl.do("GET", "/api/v1/status", token, "Host", host); w.Code != code {
 			t.Errorf("host %s: %d", host, w.Code)
 		}

@@ -35,5 +35,5 @@ func hostAllowed(hosts []string, host string) bool {
 	if net.ParseIP(host) != nil || strings.EqualFold(host, "localhost") || slices.Contains(hosts, anyHost) {
 		return true
 	}
-	return slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, host) })
+	return slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(strings.TrimSuffix(h, "."), host) })
 }

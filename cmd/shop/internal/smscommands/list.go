@@ -72,7 +72,7 @@ func smsList(ctx context.Context, w io.Writer, o *sms.Outbox, f listFlags) error
 		fmt.Fprintf(w, "%d expired before they could be sent\n", counts.Expired)
 	}
 	if pause.Pauses > 0 {
-		fmt.Fprintf(w, "the gateway is paused until %s: %s\n", pause.Until.Format("2006-01-02 15:04:05"), terminal.Printable(pause.Reason))
+		fmt.Fprintf(w, "the gateway is paused until %s UTC: %s\n", pause.Until.UTC().Format("2006-01-02 15:04:05"), terminal.Printable(pause.Reason))
 	}
 	if counts.Delivered+counts.Undelivered > 0 {
 		fmt.Fprintf(w, "%d delivered, %d undelivered, by their receipts\n", counts.Delivered, counts.Undelivered)
