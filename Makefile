@@ -1,4 +1,4 @@
-.PHONY: help test proof rigs losses searches chaos soak million mutants weigh stops lint linters fuzz bench build install tidy vuln sbom pin
+.PHONY: help test proof rigs losses searches chaos soak million mutants weigh stops lint fuzz bench build install tidy vuln sbom pin
 
 GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 CYCLONEDX = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.7.0
@@ -24,9 +24,9 @@ UNWATCHED = -gcflags=all=-dwarf=false $(foreach server,$(SERVERS),'-gcflags=$(se
 # Most of a first run compiles. A stack has its lines without the tables of a debugger, and one compilation serves what is built
 # for all targets. A compiler that collects garbage seldom, while it has less than 2 GiB, takes a fifth less time. Tests and their
 # nodes inherit both settings.
-test proof rigs losses searches lint linters: export GOFLAGS += -gcflags=all=-dwarf=false -ldflags=-w
-test proof rigs losses searches lint linters: export GOGC = 400
-test proof rigs losses searches lint linters: export GOMEMLIMIT = 2GiB
+test proof rigs losses searches lint: export GOFLAGS += -gcflags=all=-dwarf=false -ldflags=-w
+test proof rigs losses searches lint: export GOGC = 400
+test proof rigs losses searches lint: export GOMEMLIMIT = 2GiB
 
 # Searches by one goroutine, in which there is nothing to race: they go ten times as far without the detector.
 SEARCHES = TestSimulation|TestEverySheet|TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySequence|TestEverySequenceOfFences|TestLongSequences|TestEveryCluster|TestClusterSearchFindsMistakes|TestSharedQueueModel|TestExceptionsOfRandomHistories|TestEveryClaim|TestLongClaims|TestReadersAgree|TestChangesShowTheSame
@@ -104,9 +104,6 @@ lint: vuln ## golangci-lint with vet, gofmt, go mod tidy, govulncheck
 	cd test && go run $(GOLANGCI) run ./... && go mod tidy -diff
 	cd examples && go run $(GOLANGCI) run ./... && go mod tidy -diff
 	cd bench && go vet ./... && go mod tidy -diff
-
-linters: # compiles the linter: .ci/run does that while the tests wait for servers
-	@go run $(GOLANGCI) version >/dev/null
 
 vuln: ## known vulnerabilities that the code reaches; skipped, and said so, where their database is out of reach
 	@.ci/vuln

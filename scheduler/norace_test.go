@@ -3,4 +3,4 @@
 package scheduler_test
 
 // storms is the number of storms in TestStorms.
-const storms = uint64(50)
+const storms = uint64(25)

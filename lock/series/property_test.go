@@ -71,9 +71,9 @@ var policies = []policy{
 
 // Every sequence of a few moves, over a few numbers, keeps the invariants.
 func TestEverySequence(t *testing.T) {
-	depth := 8
-	if testing.Short() {
-		depth = 6
+	depth := 7
+	if os.Getenv("CRONCE_SOAK") != "" {
+		depth = 8
 	}
 	for _, p := range policies {
 		t.Run(p.String(), func(t *testing.T) {
