@@ -18,8 +18,7 @@ import (
 // the answer for both. The store never forgets an open order: if it lacks one, the shelf has lost
 // data and is closed.
 //
-// If the database does not answer, the order counts as unknown, unless Options.Settled is set: then
-// it is an error.
+// If the database does not answer, that is an error: the order may be in the book.
 func (s *Sale) bookedOrder(ctx context.Context, epoch, id string) (Record, error) {
 	if err := s.forgotten(nil); err != nil {
 		return Record{}, err
@@ -31,7 +30,7 @@ func (s *Sale) bookedOrder(ctx context.Context, epoch, id string) (Record, error
 	defer stop()
 	found, err := s.options.Book.read(bounded, s.ID(), "SELECT "+orderColumns+", 0 FROM orders WHERE sale = ? AND id = ?", s.ID(), id)
 	switch {
-	case err != nil && s.options.Settled:
+	case err != nil:
 		return Record{}, fmt.Errorf("read the book: %w", err)
 	case len(found) == 0:
 		return Record{}, ErrUnknownOrder

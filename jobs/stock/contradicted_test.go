@@ -92,3 +92,36 @@ func placedEarlier(t *testing.T, client redis.UniversalClient, id string) {
 		t.Fatal(err)
 	}
 }
+
+// The store has forgotten a closed order, and the database does not answer. Then the order may exist, so no call returns
+// ErrUnknownOrder. A shop with reserved sells on.
+func TestForgottenOrderWithoutItsDatabase(t *testing.T) {
+	for _, settled := range []bool{false, true} {
+		client, p := connect(t, redisServer(t)), sqlite(t)
+		s := keptSale(t, client, p, stock.Options{Settled: settled})
+		put(t, s, "tea", 3)
+		reserve(t, s, order("a"))
+		if _, err := pay(t.Context(), s, "a"); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, s, p, 1, 1)
+		if err := client.Del(t.Context(), "cronce:v1:stock:{cronce:shop}:order:a").Err(); err != nil {
+			t.Fatal(err)
+		}
+		wantState(t, s, "a", stock.Paid)
+		if _, err := p.db.ExecContext(t.Context(), "ALTER TABLE orders RENAME TO away"); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{"a", "never"} {
+			if r, err := s.Order(t.Context(), id); err == nil || errors.Is(err, stock.ErrUnknownOrder) {
+				t.Errorf("settled %v, order %s: %v, %v, want another error than ErrUnknownOrder", settled, id, r, err)
+			}
+			if _, err := pay(t.Context(), s, id); err == nil || errors.Is(err, stock.ErrUnknownOrder) {
+				t.Errorf("settled %v, pay %s: %v, want another error than ErrUnknownOrder", settled, id, err)
+			}
+		}
+		if _, fresh, err := s.Reserve(t.Context(), order("b")); !settled && (err != nil || !fresh) {
+			t.Errorf("the next order: new %v, %v", fresh, err)
+		}
+	}
+}
