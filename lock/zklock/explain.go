@@ -2,8 +2,6 @@ package zklock
 
 import (
 	"errors"
-	"io"
-	"syscall"
 
 	"github.com/go-zookeeper/zk"
 
@@ -43,8 +41,8 @@ func (d *Driver) Explain(err error) string {
 	if errors.Is(err, zk.ErrNoServer) {
 		err = d.session.doubt(err)
 	}
-	if errors.Is(err, errUnconnected) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
-		return "the server closes connections: it has no quorum, or has lost data that this process has seen (the process must be restarted then), " +
+	if errors.Is(err, errUnconnected) && closes(err) {
+		return "the server closes connections: it has no quorum, or has lost data that this process has seen, " +
 			"or it uses TLS and the client does not, or the other way round"
 	}
 	for _, e := range explanations {

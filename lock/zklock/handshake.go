@@ -13,8 +13,9 @@ type handshakeConn struct {
 	net.Conn
 	limit  time.Duration // the time limit of the handshake: the client itself would wait for more than 6 sessions
 	gave   func(timeout time.Duration)
-	failed func(error) // called instead of gave
+	failed func(error) (expired bool) // called instead of gave; then the client reads that its session has expired
 	head   []byte
+	reply  []byte // in place of the server's
 	done   bool
 }
 
@@ -30,6 +31,11 @@ func handshakeLimit(session time.Duration) time.Duration {
 
 // Read must be called by one goroutine only.
 func (c *handshakeConn) Read(b []byte) (int, error) {
+	if len(c.reply) > 0 {
+		n := copy(b, c.reply)
+		c.reply = c.reply[n:]
+		return n, nil
+	}
 	n, err := c.Conn.Read(b)
 	if c.done {
 		return n, err
@@ -40,8 +46,9 @@ func (c *handshakeConn) Read(b []byte) (int, error) {
 		if ms := binary.BigEndian.Uint32(c.head[8:]); ms > 0 {
 			c.gave(time.Duration(ms) * time.Millisecond)
 		}
-	} else if err != nil {
-		c.failed(err)
+	} else if err != nil && c.failed(err) && len(c.head) == 0 {
+		c.done, c.reply = true, expiredReply()
+		return c.Read(b)
 	}
 	return n, err
 }

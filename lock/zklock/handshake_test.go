@@ -30,7 +30,7 @@ func TestExpiredSessionGivesNoTimeout(t *testing.T) {
 		ours, theirs := net.Pipe()
 		answer := make([]byte, 40) // length, version, timeout, id, length of the password, password
 		answer[3] = 36
-		answer[27] = 16
+		answer[23] = 16
 		if len(trusts) == 1 {
 			binary.BigEndian.PutUint32(answer[8:], 40_000)
 			answer[19] = 1

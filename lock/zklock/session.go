@@ -22,6 +22,8 @@ type session struct {
 	timeout atomic.Int64          // the timeout that the server gave last, in nanoseconds; 0: none yet
 	trouble atomic.Pointer[error] // why no server has accepted the session since the last one did; nil: none was tried
 
+	refusals refusals // of the goroutine that connects
+
 	mu      sync.Mutex
 	conn    *zk.Conn
 	closed  bool
@@ -122,19 +124,30 @@ func (s *session) trust() time.Duration {
 	return s.options.Session / 2
 }
 
-// dial connects to a server and reads the timeout that it gives.
+// dial connects to a server and reads the timeout that it gives. After a refusal it opens a session of its own on each server
+// first, as a probe.
 func (s *session) dial(network, address string, timeout time.Duration) (net.Conn, error) {
-	failed := func(err error) { s.trouble.Store(&err) }
+	limit, quorum := handshakeLimit(s.options.Session), false
+	if s.refusals.seen {
+		if c, err := s.options.Dial(network, address, timeout); err == nil {
+			quorum = opensSessions(c, limit/4) // which may come too late: the next probe counts then
+		}
+	}
 	c, err := s.options.Dial(network, address, timeout)
 	if err != nil {
-		failed(err)
+		s.trouble.Store(&err)
 		return nil, err
 	}
 	gave := func(t time.Duration) {
 		s.timeout.Store(int64(t))
 		s.trouble.Store(nil)
+		s.refusals = refusals{}
 	}
-	return &handshakeConn{Conn: c, limit: handshakeLimit(s.options.Session), gave: gave, failed: failed}, nil
+	failed := func(err error) (expired bool) {
+		s.trouble.Store(&err)
+		return closes(err) && s.refusals.add(quorum)
+	}
+	return &handshakeConn{Conn: c, limit: limit, gave: gave, failed: failed}, nil
 }
 
 // doubt returns the end of a request's context and, if no server accepts the session, the reason:
