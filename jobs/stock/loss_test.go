@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -386,11 +387,38 @@ func TestStoreForgetsTheFirst(t *testing.T) {
 	lose(newSale(t, client, stock.Options{Book: p.Database}))
 }
 
-// The store forgets everything while the database is away: stock is unknown, also to a process that only reads.
-// A store that has everything goes on.
-func TestStoreForgetsWithoutTheBook(t *testing.T) {
+// The database is silent until the context of a comparison has ended: the store is still asked what it has.
+func TestStoreForgetsBehindASilentBook(t *testing.T) {
 	client, p := connect(t, redisServer(t)), sqlite(t)
 	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 5)
+	p.db.SetMaxOpenConns(1)
+	busy, err := p.db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		for p.db.Stats().WaitCount == 0 && t.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		stop()
+	}()
+	if err := s.Probe(ctx); !errors.Is(err, stock.ErrStockUnknown) {
+		t.Errorf("%v, want ErrStockUnknown", err)
+	}
+}
+
+// The store forgets everything while the database is away: stock is unknown, also to a process that only reads.
+// A store that has everything goes on, and one that does not answer is no loss.
+func TestStoreForgetsWithoutTheBook(t *testing.T) {
+	server, p := redisServer(t), sqlite(t)
+	client, gone := connect(t, server), connect(t, server)
+	s, apart := keptSale(t, client, p, stock.Options{}), keptSale(t, gone, p, stock.Options{})
 	put(t, s, "tea", 5)
 	reserve(t, s, order("a"))
 	if err := p.db.Close(); err != nil {
@@ -398,6 +426,10 @@ func TestStoreForgetsWithoutTheBook(t *testing.T) {
 	}
 	if err := s.Probe(t.Context()); err == nil || errors.Is(err, stock.ErrStockUnknown) {
 		t.Errorf("with the store's data: %v, want another error than ErrStockUnknown", err)
+	}
+	_ = gone.Close()
+	if err := apart.Probe(t.Context()); err == nil || errors.Is(err, stock.ErrStockUnknown) {
+		t.Errorf("without an answer of the store: %v, want another error than ErrStockUnknown", err)
 	}
 	reserve(t, s, order("b"))
 	if err := client.FlushAll(t.Context()).Err(); err != nil {

@@ -1,6 +1,7 @@
 package memlock_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -21,5 +22,19 @@ func TestBeatBeyondTheLongestLife(t *testing.T) {
 		if err != nil || !slices.Equal(a.Nodes, of.want) {
 			t.Errorf("%s reads %q, %v, want %q", of.node, a.Nodes, err, of.want)
 		}
+	}
+}
+
+// The list is full of nodes that end sooner. A node that is to live for longer takes a place in it.
+func TestBeatBehindAFullList(t *testing.T) {
+	s := memlock.New(memlock.Options{})
+	for i := range series.MaxNodes {
+		if _, err := s.Beat(t.Context(), series.Beat{Node: fmt.Sprintf("n%04d", i), TTL: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := s.Beat(t.Context(), series.Beat{Node: "far", TTL: time.Hour})
+	if err != nil || len(a.Nodes) != series.MaxNodes || !slices.Contains(a.Nodes, "far") {
+		t.Errorf("%d nodes, %v, want %d, with the node itself: %t", len(a.Nodes), err, series.MaxNodes, slices.Contains(a.Nodes, "far"))
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
@@ -99,7 +101,14 @@ func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 	if as, err := d.Peek(t.Context(), ps, true); err != nil || as[0] == nil || as[1] != nil {
 		t.Errorf("a peek: %v, %v", as, err)
 	}
-	_, _, err := op.Get("/" + space(t) + "/v1/series/foul")
+	_, err := op.SetACL("/"+space(t)+"/v1/series/foul", zk.WorldACL(zk.PermAll&^zk.PermRead), -1) // the session may not read it
+	must(t, err)
+	if _, err := d.Peek(t.Context(), ps, true); !errors.Is(err, zk.ErrNoAuth) {
+		t.Errorf("a peek that is refused behind another one: %v", err)
+	}
+	_, err = op.SetACL("/"+space(t)+"/v1/series/foul", zk.WorldACL(zk.PermAll), -1)
+	must(t, err)
+	_, _, err = op.Get("/" + space(t) + "/v1/series/foul")
 	if data, _, _ := op.Get("/" + space(t) + "/v1/series/foul"); err != nil || string(data) != "no JSON" {
 		t.Errorf("the node that cannot be read is now %q, %v", data, err)
 	}
