@@ -192,10 +192,10 @@ scheduler: {grace: -1s}
 // Each key with a value that is too large or too small is reported by itself.
 func TestBounds(t *testing.T) {
 	for setting, want := range map[string]string{
-		"redis: {pool_size: 10001}":                 "redis.pool_size: is 10001, must be 0 to 10000",
-		"redis: {pool_size: -1}":                    "redis.pool_size: is -1, must be 0 to 10000",
-		"redis: {journal_lines: -1}":                "redis.journal_lines: is -1, must be 0 or more",
-		"redis: {journal_bytes: -2}":                "redis.journal_bytes: is -2, must be 0 or more",
+		"redis: {pool_size: 10001}":                 "redis.pool_size: is 10001, must be 1 to 10000, or 0 for the default",
+		"redis: {pool_size: -1}":                    "redis.pool_size: is -1, must be 1 to 10000, or 0 for the default",
+		"redis: {journal_lines: -1}":                "redis.journal_lines: is -1, must be 1 or more, or 0 for the default",
+		"redis: {journal_bytes: -2}":                "redis.journal_bytes: is -2, must be 1 or more, or 0 for the default",
 		"scheduler: {spread: 61s}":                  "scheduler.spread: is 1m1s, must be up to 1m",
 		"scheduler: {store_timeout: 301s}":          "scheduler.store_timeout: is 5m1s, must be up to 5m",
 		"scheduler: {store_timeout: 1ns}":           "scheduler.store_timeout: is 1ns, must be 10ms or more, or 0 for the default",
