@@ -12,6 +12,7 @@ import (
 const byHand = `jobs:
 - {kind: exec, name: report, spec: '@yearly', exec: {command: [sh, -c, 'echo "$CRONCE_TICK"']}}
 - {kind: exec, name: broken, spec: '@yearly', exec: {command: ['false']}}
+- {kind: exec, name: idle, spec: '@yearly', exec: {command: [sh, -c, 'exit 75'], skip: [75]}}
 - {kind: exec, name: long, spec: '@yearly', exec: {command: [sleep, '3000']}}
 `
 
@@ -29,6 +30,7 @@ func TestRunCommand(t *testing.T) {
 	}
 	run("report", "--wait", "5m").want(t, exit.Fine, "report@2", "Z is requested, by ann: the data was late", "  it ended as ok at 2")
 	run("broken", "--wait", "5m").want(t, exit.Failed, "  it ended as failed at 2", "did not end ok")
+	run("idle", "--wait", "5m").want(t, exit.Fine, "  it ended as skipped at 2")
 	run("long").want(t, exit.Fine, "is requested", "it starts by 2")
 	eventually(t, "the run is alive", func() bool {
 		return cronce(t, "runs", "long", "--alive", "-o", "name", "--redis", url).stdout != ""

@@ -131,10 +131,13 @@ func TestRunsFindsWhatIsOnRecord(t *testing.T) {
 		}
 		r := cronce(t, append(whole, "-o", "json")...)
 		if err := json.Unmarshal([]byte(r.stdout), &l); err != nil || len(l.Items) != 1 || !l.From.IsZero() {
-			t.Errorf("%v: %v: %s", of, err, r.stdout)
+			t.Fatalf("%v: %v: %s", of, err, r.stdout)
 		}
+		since := l.Items[0].Tick.Time().Format(time.RFC3339) // older than the newest lines
+		cronce(t, append(whole, "-o", "name", "--since", since)...).want(t, exit.Fine, "job@")
 	}
 	cronce(t, "runs", at, "-n", "3").want(t, exit.Fine, "The newest 3 are listed: there may be more. Searched: the verdicts from ")
+	cronce(t, "runs", "jib", at, "--watch").want(t, exit.WrongUsage, `did you mean "job"?`)
 	cronce(t, "runs", at, "--verdict", "lots").want(t, exit.WrongUsage, `--verdict is "lots"`, "lost")
 	for _, flag := range []string{"--since", "--until"} {
 		for _, text := range []string{"-1h", "0s", "noon"} {

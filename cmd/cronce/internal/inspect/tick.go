@@ -52,8 +52,8 @@ func localTime(text string, zone *time.Location, now time.Time) (at time.Time, n
 	if _, err := time.Parse(time.RFC3339, full); err == nil {
 		return at, "", nil
 	}
-	if shown := at.Format("15:04"); !strings.Contains(full, shown) && len(full) > len("2006-01-02") {
-		begin, _ := at.ZoneBounds()
+	if shown := at.Format("15:04"); len(full) > len("2006-01-02 ") && !strings.HasPrefix(full[len("2006-01-02 "):], shown) {
+		begin, _ := at.Add(time.Hour).ZoneBounds() // at is after the change in a zone east of UTC, and up to an hour before it in one west of UTC
 		return begin, fmt.Sprintf("%s does not exist in %s: the clock went forward at %s", full, zone, begin.UTC().Format(time.RFC3339)), nil
 	}
 	first, second := bothOf(at)

@@ -28,6 +28,7 @@ func TestParseTick(t *testing.T) {
 		{"2027-03-20T01:30:00Z", "2027-03-20T01:30:00Z", "", ""},
 		{"2027-03-20 02:30", "2027-03-20T01:30:00Z", "", ""},
 		{"11:30", "2027-03-28T09:30:00Z", "", ""},
+		{"12:00", "2027-03-28T10:00:00Z", "", ""}, // now
 		{"11:30:20", "2027-03-28T09:30:20Z", "", ""},
 		{"2027-03-20T01:30:03.417Z", "2027-03-20T01:30:03.417Z", "", ""}, // as the instant of a manual run is printed
 		{"2027-03-20 02:30:03.417", "2027-03-20T01:30:03.417Z", "", ""},
@@ -35,6 +36,7 @@ func TestParseTick(t *testing.T) {
 		{"12:30:01", "2027-03-27T11:30:01Z", "", ""},
 		{"12:30", "2027-03-27T11:30:00Z", "", ""}, // today's is in the future
 		{"2027-03-28 02:30", "2027-03-28T01:00:00Z", "2027-03-28 02:30 does not exist in Europe/Berlin: the clock went forward at 2027-03-28T01:00:00Z", ""},
+		{"2027-03-28 02:03:03", "2027-03-28T01:00:00Z", "2027-03-28 02:03:03 does not exist in Europe/Berlin: the clock went forward at 2027-03-28T01:00:00Z", ""},
 		{"2026-10-25 02:30", "2026-10-25T00:30:00Z", "2026-10-25 02:30 exists twice in Europe/Berlin: this is the first, 2026-10-25T01:30:00Z is the second", ""},
 		{"2027-03-20", "2027-03-19T23:00:00Z", "", ""},
 		{"--2h", "", "", `is "--2h", must be RFC 3339`},
@@ -50,6 +52,14 @@ func TestParseTick(t *testing.T) {
 		case err != nil || got.UTC().Format(time.RFC3339Nano) != c.want || note != c.note:
 			t.Errorf("%s: %v, %q, %v, want %s, %q", c.text, got, note, err, c.want, c.note)
 		}
+	}
+	west, err := spec.Parse("TZ=America/New_York 30 2 * * *", time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, note, err := ParseTick("2027-03-14 02:30", west, now)
+	if err != nil || !got.Equal(time.Date(2027, 3, 14, 7, 0, 0, 0, time.UTC)) || !strings.HasSuffix(note, "forward at 2027-03-14T07:00:00Z") {
+		t.Errorf("west of UTC: %v, %q, %v", got, note, err)
 	}
 	for _, text := range []string{"last", "next", "2h"} { // without a spec it has no ticks
 		if got, _, err := ParseTick(text, nil, now); err == nil {

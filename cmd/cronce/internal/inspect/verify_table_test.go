@@ -15,6 +15,7 @@ func TestSentenceNamesManualRuns(t *testing.T) {
 	}{
 		{verify.Report{}, "No tick was due."},
 		{verify.Report{Due: 1}, "1 tick was due, and has one verdict."},
+		{verify.Report{Due: 1, Failed: 1}, "1 tick was due, and has one verdict."}, // without --fail-on
 		{verify.Report{Due: 4}, "4 ticks were due, and each has one verdict."},
 		{verify.Report{Manual: map[string]int{"ran": 1}}, "No tick was due; and 1 manual run: 1 ran."},
 		{verify.Report{Due: 4, Manual: map[string]int{"ran": 1, "missed": 1}}, "4 ticks were due, and each has one verdict; and 2 manual runs: 1 missed, 1 ran."},

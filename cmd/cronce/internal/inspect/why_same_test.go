@@ -13,6 +13,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/clients"
 	"github.com/cronce/cronce/cmd/internal/command"
 	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/internal/whycases"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
@@ -81,10 +82,20 @@ func sentenceOfCommand(t *testing.T, s recorded) string {
 	at := s.Tick.UTC().Format(time.RFC3339Nano)
 	var text, structured strings.Builder
 	_ = i.why(t.Context(), &text, s.State.Key, at, command.OutputText) // the error is the exit code
-	_ = i.why(t.Context(), &structured, s.State.Key, at, command.OutputJSON)
-	var answer struct{ Sentence string }
+	fault := i.why(t.Context(), &structured, s.State.Key, at, command.OutputJSON)
+	var answer struct {
+		State    why.State
+		Sentence string
+	}
 	if err := json.Unmarshal([]byte(structured.String()), &answer); err != nil || !strings.Contains(text.String(), "\n"+answer.Sentence+"\n") {
 		t.Errorf("%v: the JSON is %s, and the text %s", err, structured.String(), text.String())
+	}
+	code := exit.Fine
+	if fault != nil {
+		code = exit.Code(fault, true)
+	}
+	if want := map[why.State]int{why.Overdue: exit.Failed, why.NotKnown: exit.NotKnown}[answer.State]; code != want {
+		t.Errorf("exit code %d for the state %s, want %d", code, answer.State, want)
 	}
 	return answer.Sentence
 }
