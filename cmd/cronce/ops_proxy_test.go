@@ -137,6 +137,9 @@ func TestOpsReplacesItsCertificate(t *testing.T) {
 	c := start(t, "ops", "--redis", "redis://127.0.0.1:1", "--config", file(t, "c.yaml", "log: {format: json}\nops: {address: \"127.0.0.1:0\", tls: {cert: "+cert+", key: "+key+
 		"}, tokens_file: "+file(t, "tokens", cronce(t, "ops", "token", "new", "me").stderr)+"}\n"))
 	eventually(t, "it is served", func() bool { return len(c.logs("ops served")) == 1 })
+	if n := len(c.logs("certificate expires")); n != 1 {
+		t.Errorf("%d lines warn of its end before the first connection", n)
+	}
 	served := func() string { return certificateOf(t, c) }
 	old := read(t, cert)
 	for _, x := range []struct{ file, text, want string }{{cert, newCert, old}, {cert, "", old}, {cert, newCert, old}, {key, newKey, newCert}} {

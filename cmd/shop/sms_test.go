@@ -81,7 +81,7 @@ func TestSMSBroken(t *testing.T) {
 	}
 	server.HSet(key+"fence", "until", "1795207852937", "pauses", "3", "reason", "the gateway answered 401")
 	call(t, "sms", "list", at).want(t, exit.Fine, "1 put aside", "4 expired before", "2 delivered, 1 undelivered", "0 failed, 5 sent (3 maybe more than once)",
-		"is paused until 2026-11-20", "the gateway answered 401")
+		"is paused until 2026-11-20 20:50:52 UTC: the gateway answered 401")
 	call(t, "sms", "list", "-o", "json", at).want(t, exit.Fine, `"gateway_paused": {`)
 	r := call(t, "sms", "list", "--state", "broken", at)
 	r.want(t, exit.Fine, "one", "broken", "the status has 1 parts, want 9")

@@ -144,3 +144,13 @@ func TestGrace(t *testing.T) {
 		}
 	})
 }
+
+// A command that makes no SQLite file opens the database of a server, and the largest bounds of messages are accepted.
+func TestAcceptedSettings(t *testing.T) {
+	f := &settings.File{Config: *config.Default(func(name string) (string, bool) { return "postgres://u@127.0.0.1:1/shop", name == settings.DSNEnv })}
+	db, _, err := openDatabase(f, false)
+	must(t, err)
+	defer db.Close()
+	f.SMS = &settings.SMS{Batch: new(1_000_000), Concurrency: new(100), Rate: new(10_000), Attempts: new(1000)}
+	must(t, smsBounds(f))
+}
