@@ -46,13 +46,16 @@ func localTime(text string, zone *time.Location, now time.Time) (at time.Time, n
 			full = now.In(zone).AddDate(0, 0, -1).Format("2006-01-02 ") + text
 		}
 	}
+	if len(full) == len(time.DateOnly) {
+		full += " 00:00"
+	}
 	if at, err = command.ParseTime(full, zone); err != nil {
 		return at, "", fmt.Errorf("is %s, must be RFC 3339 (2026-03-29T01:00:00Z), a local time (2026-03-29 01:00 or 01:00), last, next, or how long ago (2h)", strictyaml.Quote(text))
 	}
 	if _, err := time.Parse(time.RFC3339, full); err == nil {
 		return at, "", nil
 	}
-	if shown := at.Format("15:04"); len(full) > len("2006-01-02 ") && !strings.HasPrefix(full[len("2006-01-02 "):], shown) {
+	if shown := at.Format("15:04"); !strings.HasPrefix(full[len("2006-01-02 "):], shown) {
 		begin, _ := at.Add(time.Hour).ZoneBounds() // at is after the change in a zone east of UTC, and up to an hour before it in one west of UTC
 		return begin, fmt.Sprintf("%s does not exist in %s: the clock went forward at %s", full, zone, begin.UTC().Format(time.RFC3339)), nil
 	}

@@ -53,13 +53,18 @@ func TestParseTick(t *testing.T) {
 			t.Errorf("%s: %v, %q, %v, want %s, %q", c.text, got, note, err, c.want, c.note)
 		}
 	}
-	west, err := spec.Parse("TZ=America/New_York 30 2 * * *", time.UTC)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, note, err := ParseTick("2027-03-14 02:30", west, now)
-	if err != nil || !got.Equal(time.Date(2027, 3, 14, 7, 0, 0, 0, time.UTC)) || !strings.HasSuffix(note, "forward at 2027-03-14T07:00:00Z") {
-		t.Errorf("west of UTC: %v, %q, %v", got, note, err)
+	for _, c := range []struct{ zone, text, want string }{ // west of UTC
+		{"America/New_York", "2027-03-14 02:30", "2027-03-14T07:00:00Z"},
+		{"America/Santiago", "2026-09-06", "2026-09-06T04:00:00Z"}, // whose first hour was left out
+	} {
+		west, err := spec.Parse("TZ="+c.zone+" 30 2 * * *", time.UTC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, note, err := ParseTick(c.text, west, now)
+		if err != nil || got.UTC().Format(time.RFC3339) != c.want || !strings.HasSuffix(note, " in "+c.zone+": the clock went forward at "+c.want) {
+			t.Errorf("%s: %v, %q, %v, want %s", c.text, got, note, err, c.want)
+		}
 	}
 	for _, text := range []string{"last", "next", "2h"} { // without a spec it has no ticks
 		if got, _, err := ParseTick(text, nil, now); err == nil {
