@@ -59,13 +59,13 @@ proof: install ## what make test leaves out: processes and servers under faults,
 	@$(MAKE) --no-print-directory -j 2 rigs losses searches
 
 # The rigs wait most of the time: three packages at once, beside the losses. The browser begins after the first of them. The searches
-# fill what is left. The processes of the rigs are what users run, and go without the detector; make soak races ./proof.
+# fill what is left. Processes under faults are what users run, and go without the detector; make soak races them.
 rigs:
 	@$(GOTEST) -p 3 -parallel 6 -timeout 20m $$(go list ./... | grep -E '$(RIGS)')
 	@cd test && $(GOTEST) -p 3 -parallel 6 -timeout 20m ./proof ./failover ./shards ./browser ./soak ./chronos ./history/...
 
 losses:
-	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./cmd/shop ./internal/readme ./jobs/sms ./lock ./lock/redislock ./lock/redlock ./lock/zklock
+	@$(GOTEST) -p 3 -parallel 4 -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./cmd/shop ./internal/readme ./jobs/sms ./lock ./lock/redislock ./lock/redlock ./lock/zklock
 
 searches:
 	@$(GOTEST) -run '^($(SEARCHES)|$(SPANS))$$' ./lock/series ./scheduler ./scheduler/spec ./scheduler/verify ./scheduler/internal/claims ./ops ./lock/sqllock ./lock/zklock ./lock/redislock ./lock/redlock ./jobs/sms
@@ -81,6 +81,7 @@ stops: ## print how many functions run for one tick, one acquired lock and one o
 
 soak: install ## the long searches, whole: hours
 	cd test && CRONCE_SOAK=1 go test -race -count=1 -timeout 1h ./proof
+	go test -race -cpu 1 -p 3 -count=1 -timeout 1h -run '^($(PROOFS))$$' ./jobs/... ./lock/... ./cmd/...
 	CRONCE_SOAK=1 go test -race -count=1 -timeout 1h -run '^TestContract$$' ./lock/sqllock
 	CRONCE_SOAK=1 go test -race -cpu 1 -count=1 -timeout 1h -run '^(TestWeek|TestStorms|TestSimulation|TestLongSequences)$$' ./scheduler ./lock/series
 	cd test && CRONCE_SOAK=1 go test -count=1 -timeout 1h ./shards
@@ -98,11 +99,12 @@ million: install ## hold each script of an outbox with a million messages to 5 m
 	CRONCE_SOAK=1 go test -count=1 -timeout 1h -run '^TestMillion$$' -v ./jobs/sms
 
 lint: vuln ## golangci-lint with vet, gofmt, go mod tidy, govulncheck
-	go run $(GOLANGCI) run ./...
+	@work=$$(mktemp -d) && trap 'rm -r "$$work"' EXIT && export GOWORK="$$work/go.work" && go work init . ./test ./examples && \
+	  go run $(GOLANGCI) run ./... ./test/... ./examples/... # in one run they share what is analysed
 	test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go mod tidy -diff
-	cd test && go run $(GOLANGCI) run ./... && go mod tidy -diff
-	cd examples && go run $(GOLANGCI) run ./... && go mod tidy -diff
+	cd test && go mod tidy -diff
+	cd examples && go mod tidy -diff
 	cd bench && go vet ./... && go mod tidy -diff
 
 vuln: ## known vulnerabilities that the code reaches; skipped, and said so, where their database is out of reach
