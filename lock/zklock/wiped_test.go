@@ -20,7 +20,7 @@ func TestFencesGrowOverANewEnsemble(t *testing.T) {
 	s := zkserver.Start(t)
 	d := newDriver(t, s.Addr(), zklock.Options{})
 	before := lock.New(d, "before")
-	for i := range 20 {
+	for i := range 200 { // more changes than the new ensemble sees during the test
 		must(t, hold(t, before, fmt.Sprint("other", i)).Release(t.Context()))
 	}
 	_, err := d.Now(t.Context())
