@@ -100,7 +100,7 @@ million: install ## hold each script of an outbox with a million messages to 5 m
 
 lint: vuln ## golangci-lint with vet, gofmt, go mod tidy, govulncheck
 	@work=$$(mktemp -d) && trap 'rm -r "$$work"' EXIT && export GOWORK="$$work/go.work" && go work init . ./test ./examples && \
-	  go run $(GOLANGCI) run ./... ./test/... ./examples/... # in one run they share what is analysed
+	  go run $(GOLANGCI) run ./... ./test/... ./examples/... # one run analyses the dependencies of all modules once
 	test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go mod tidy -diff
 	cd test && go mod tidy -diff

@@ -41,7 +41,7 @@ func TestTallyKeepsTheLongestRetryAfter(t *testing.T) {
 	}
 }
 
-// The client ends an idle connection earlier than servers do, many of which wait for five seconds.
+// The client ends an idle connection earlier than servers do: many servers wait for five seconds.
 func TestIdleConnectionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		idle := make(chan time.Duration, 1)

@@ -387,7 +387,7 @@ func TestStoreForgetsTheFirst(t *testing.T) {
 	lose(newSale(t, client, stock.Options{Book: p.Database}))
 }
 
-// The database is silent until the context of a comparison has ended: the store is still asked what it has.
+// The database is silent until the context of a comparison has ended: the sale still compares the store with its own counts.
 func TestStoreForgetsBehindASilentBook(t *testing.T) {
 	client, p := connect(t, redisServer(t)), sqlite(t)
 	s := keptSale(t, client, p, stock.Options{})

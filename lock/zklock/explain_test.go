@@ -106,6 +106,10 @@ func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 	if _, err := d.Peek(t.Context(), ps, true); !errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("a peek that is refused behind another one: %v", err)
 	}
+	twice := []series.NumberRef{{Key: "foul", Number: 1}, {Key: "foul", Number: 2}}
+	if _, err := d.Peek(t.Context(), twice, true); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("two peeks that are refused: %q, want the cause once", err)
+	}
 	_, err = op.SetACL("/"+space(t)+"/v1/series/foul", zk.WorldACL(zk.PermAll), -1)
 	must(t, err)
 	_, _, err = op.Get("/" + space(t) + "/v1/series/foul")

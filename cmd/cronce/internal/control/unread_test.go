@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A faulty store does not read its states and its nodes. Its clock is another than that of the machine.
+// A faulty store does not read its states and its nodes. Its clock differs from the machine's clock.
 type faulty struct{ clients.Driver }
 
 var (

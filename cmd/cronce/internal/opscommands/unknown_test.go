@@ -50,7 +50,7 @@ func snapshotOf(jobs int, err error) *ops.Snapshot {
 	return now
 }
 
-// A job or a list of nodes that cannot be read is not known: the exit code is neither that of success nor that of a failure.
+// A job or a list of nodes that cannot be read is not known: the exit code means neither success nor failure.
 func TestUnreadIsNotKnown(t *testing.T) {
 	s, now := &clients.Store{Config: &config.Config{}, Driver: silent{}}, snapshotOf(1, errNoRoute)
 	job, err := jobListing(t.Context(), s, now, "job00")
