@@ -3,6 +3,7 @@ package sqllock
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -32,6 +33,19 @@ func (d *Driver) Desert(ctx context.Context, a driver.Acquisition) error {
 	w := waiter{driver: elsewhere, a: &a}
 	_, _, err = w.enter(ctx)
 	return err
+}
+
+// Place takes a place for an owner, which then probes once. It returns the step with which the owner
+// gives up. Wait bounds the time of that step; the context of leave alone does here.
+func (d *Driver) Place(ctx context.Context, a driver.Acquisition) (leave func(context.Context) error, err error) {
+	w := waiter{driver: d, a: &a}
+	for range 2 { // it takes its place, and probes
+		_, _, err := w.request(ctx)
+		if _, held := errors.AsType[*driver.HeldError](err); !held {
+			return nil, fmt.Errorf("the request of %s: %w", a.Owner, err)
+		}
+	}
+	return w.leave, nil
 }
 
 // Arrive makes an owner start to wait, and returns the two steps that it takes when it leaves.

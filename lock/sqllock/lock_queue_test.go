@@ -329,24 +329,11 @@ func TestLeavingServesSharers(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		s := &stage{T: t, d: slow(newDriver(t, on.connect(t), on.dialect, sqllock.Options{})), key: "key"}
 		s.share("n/1")
-		db, sent := on.lossyOn(t)
-		ctx, stop := context.WithCancel(t.Context())
-		left := make(chan error, 1)
-		go func() {
-			_, err := slow(newDriver(t, db, on.dialect, sqllock.Options{})).Wait(ctx, s.acquisition("n/2"))
-			left <- err
-		}()
-		eventually(t, "it waits", func() bool {
-			at, err := s.d.Inspect(t.Context(), "key")
-			return err == nil && at.Waiting == 1
-		})
-		before := sent.Calls.Load()
-		eventually(t, "it has looked", func() bool { return sent.Calls.Load() <= before-2 })
+		leave, err := s.d.Place(t.Context(), s.acquisition("n/2"))
+		must(t, err)
 		_ = s.d.Desert(t.Context(), s.sharing("n/3"))
-		stop()
-		if err := <-left; !errors.Is(err, context.Canceled) {
-			t.Errorf("its wait ends with %v", err)
-		}
+		s.holders("n/1")
+		must(t, leave(t.Context()))
 		s.holders("n/1", "n/3")
 	})
 }
