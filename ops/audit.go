@@ -114,9 +114,9 @@ func StateText(state string) string {
 // stoppedBackfill is the state in the record of a backfill that was stopped.
 const stoppedBackfill = string(series.ActionBackfill) + " of 0"
 
-// PausedUntil returns the end of the pause in the state of a job in a record, Unix ms, or 0 if there
+// pausedUntil returns the end of the pause in the state of a job in a record, Unix ms, or 0 if there
 // is none.
-func PausedUntil(state string) int64 {
+func pausedUntil(state string) int64 {
 	words, ms, _, ok := parseState(state)
 	if !ok || words != "paused until" {
 		return 0
@@ -124,8 +124,8 @@ func PausedUntil(state string) int64 {
 	return ms
 }
 
-// LatestText describes the latest change of a job.
-func LatestText(l *series.Change) string {
+// latestText describes the latest change of a job.
+func latestText(l *series.Change) string {
 	text := fmt.Sprintf("%s by %s at %s", l.Action, l.Who, utc(l.At).Format(time.RFC3339))
 	if l.Reason != "" {
 		text += ": " + l.Reason

@@ -207,13 +207,13 @@ func (r *Request) made(a *series.AuditRecord) bool {
 		_, scope, _ := strings.Cut(a.After, ": ")
 		return scope == r.Scope && (a.After == stoppedBackfill) == (r.Backfill == nil)
 	}
-	return PausedUntil(a.After) == r.Until
+	return pausedUntil(a.After) == r.Until
 }
 
 // dated returns the answer to a request that was made before another change.
 func dated(a Change) Change {
 	a.Outcome = ChangeDated
-	a.Text = fmt.Sprintf("%s: the operation %s was done before, as change %d; since then %s", a.Request.Key, a.Request.Op, a.Change, LatestText(&a.Latest))
+	a.Text = fmt.Sprintf("%s: the operation %s was done before, as change %d; since then %s", a.Request.Key, a.Request.Op, a.Change, latestText(&a.Latest))
 	return a
 }
 
@@ -241,7 +241,7 @@ func (c *Controller) recorded(ctx context.Context, r *Request) (*series.AuditRec
 	if i < 0 {
 		return nil, nil
 	}
-	r.endsAt(PausedUntil(records[i].After))
+	r.endsAt(pausedUntil(records[i].After))
 	return &records[i], nil
 }
 
@@ -360,7 +360,7 @@ func refusalText(c *series.Control, a *series.ControlAnswer) string {
 	case series.RefusedOp:
 		return fmt.Sprintf("the operation %s was used for another change of %s: nothing was done", c.Op, c.Key)
 	case series.RefusedChanged:
-		return fmt.Sprintf("%s: another change came first, %s: nothing was done, see how it stands and ask again", c.Key, LatestText(&a.Latest))
+		return fmt.Sprintf("%s: another change came first, %s: nothing was done, see how it stands and ask again", c.Key, latestText(&a.Latest))
 	case series.RefusedNotPaused:
 		return fmt.Sprintf("%s is not paused", c.Key)
 	case series.RefusedPast:

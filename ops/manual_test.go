@@ -118,7 +118,7 @@ func TestManualInstants(t *testing.T) {
 		}
 	}
 	for state, want := range map[string]int64{"paused until 7": 7, "paused": 0, "cancelled 7": 0, "run 7": 0, "running": 0} {
-		if got := PausedUntil(state); got != want {
+		if got := pausedUntil(state); got != want {
 			t.Errorf("%s: paused until %d, want %d", state, got, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package readme
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,17 +47,6 @@ func TestBlocksAreOfTheirFiles(t *testing.T) {
 	}
 }
 
-// The README's program compiles without changes.
-func TestProgramCompiles(t *testing.T) {
-	for _, b := range blocks(t, "README.md") {
-		if strings.HasPrefix(b.text, "package main") {
-			compile(t, b.text)
-			return
-		}
-	}
-	t.Error("the README has no program")
-}
-
 // pageHead declares the names that the blocks of a page use and do not declare.
 const pageHead = `package page
 
@@ -99,42 +89,47 @@ var (
 )
 `
 
-// Every other block of Go compiles: a declaration without changes, other blocks as the body of a
-// function.
+// Every block of Go that names no file compiles: a declaration without changes, other blocks as the body of a function.
+// One command compiles all pages, each as a package that is only in the compiler's view of the module.
 func TestPagesCompile(t *testing.T) {
-	found := 0
+	view := struct{ Replace map[string]string }{map[string]string{}}
+	var packages []string
 	for _, page := range pages(t) {
 		source := pageHead
 		for _, b := range blocks(t, page) {
 			switch {
-			case b.file != "" || strings.HasPrefix(b.text, "package "):
-				continue
+			case b.file != "":
 			case strings.Contains("\n"+b.text, "\nfunc "):
 				source += "\n" + b.text
 			default:
 				source += "\nfunc _() (err error) {\n" + b.text + "return err\n}\n"
 			}
-			found++
 		}
-		if source != pageHead {
-			t.Run(filepath.Base(page), func(t *testing.T) { compile(t, source) })
+		if source == pageHead {
+			continue
 		}
+		name := strings.TrimSuffix(strings.ReplaceAll(page, "/", "_"), ".md")
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		view.Replace["internal/readme/"+name+"/page.go"] = file // below root, where the command runs
+		packages = append(packages, "./internal/readme/"+name)
 	}
-	if found == 0 {
-		t.Error("no page has a block of Go")
+	if len(packages) == 0 {
+		t.Fatal("no page has a block of Go")
 	}
-}
-
-// compile fails the test if a file does not compile.
-func compile(t *testing.T, source string) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	text, err := json.Marshal(view)
+	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, file)
+	if err := os.WriteFile(overlay, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", append([]string{"build", "-overlay", overlay}, packages...)...)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s\n%s", err, out, source)
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -26,10 +26,10 @@ func As[T any](driver Driver) (T, error) {
 
 // CheckReplicas returns an error if the request needs replicas that the driver cannot wait for.
 func (f Front) CheckReplicas(n int) error {
-	if _, can := f.Driver.(Replicated); can {
+	if _, can := f.Driver.(Replicated); can || n <= 0 {
 		return nil
 	}
-	return CheckNoReplicas(n)
+	return fmt.Errorf("lock: %d replicas: %w", n, ErrUnsupported)
 }
 
 // Acquire implements [Driver].
@@ -68,7 +68,7 @@ func (f Front) Wait(ctx context.Context, a Acquisition) (Grant, error) {
 // AcquireAll implements [MultiAcquirer].
 func (f Front) AcquireAll(ctx context.Context, as []Acquisition) ([]Grant, error) {
 	d, can := As[MultiAcquirer](f.Driver)
-	if err := cmp.Or(can, CheckAcquireAll(as)); err != nil {
+	if err := cmp.Or(can, checkAcquireAll(as)); err != nil {
 		return nil, err
 	}
 	for i := range as {

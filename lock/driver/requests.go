@@ -44,8 +44,8 @@ func checkLimit(limit int) error {
 	return nil
 }
 
-// CheckAcquireAll returns an *ArgumentError for acquisitions that no store supports in one step.
-func CheckAcquireAll(as []Acquisition) error {
+// checkAcquireAll returns an *ArgumentError for acquisitions that no store supports in one step.
+func checkAcquireAll(as []Acquisition) error {
 	if err := checkCount(len(as)); err != nil {
 		return err
 	}

@@ -92,15 +92,6 @@ func (e *ReplicasError) Error() string {
 	return fmt.Sprintf("lock: %q: %d of %d replicas acknowledged in time", e.Key, e.Acked, e.Want)
 }
 
-// CheckNoReplicas is for drivers that are not [Replicated]: it returns an error that wraps
-// ErrUnsupported if n is more than 0.
-func CheckNoReplicas(n int) error {
-	if n > 0 {
-		return fmt.Errorf("lock: %d replicas: %w", n, ErrUnsupported)
-	}
-	return nil
-}
-
 // Prompt is a Driver whose requests may return at the deadline of their context, or a few
 // milliseconds later, however long the store takes. A Locker sends a request to such a store on the
 // goroutine of its caller.

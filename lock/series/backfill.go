@@ -32,8 +32,8 @@ func (b *Backfill) String() string {
 	return string(text)
 }
 
-// ReadBackfill reads the text of [Backfill.String]. It returns an error that quotes any other text.
-func ReadBackfill(text string) (b Backfill, err error) {
+// readBackfill reads the text of [Backfill.String]. It returns an error that quotes any other text.
+func readBackfill(text string) (b Backfill, err error) {
 	if text == "" {
 		return Backfill{}, nil
 	}

@@ -126,7 +126,7 @@ func (s *State) Keep() Kept {
 func (k *Kept) State() (State, error) {
 	s := State{Mark: k.Mark, By: k.By, Fence: k.Fence, Last: k.Last, Paused: k.Paused, Change: k.Change, Ops: k.Ops, Manual: k.Manual, Skip: k.Skip}
 	var err error
-	if s.Backfill, err = ReadBackfill(k.Backfill); err != nil {
+	if s.Backfill, err = readBackfill(k.Backfill); err != nil {
 		return State{}, err
 	}
 	if p := k.Pause; p != nil {

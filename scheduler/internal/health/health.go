@@ -26,7 +26,7 @@ const (
 	Check // the check of the whole store when a node starts
 )
 
-var kinds = [...]string{"claims", "looks at ticks", "openings of jobs", "ends of runs", "the list of nodes", "the check of the store"}
+var kinds = [...]string{"claims", "peeks at ticks", "openings of jobs", "ends of runs", "the list of nodes", "the check of the store"}
 
 // A Part is a part of the store that may fail or answer independently of the others.
 type Part struct {
@@ -46,6 +46,7 @@ type failure struct {
 	last     time.Time // the latest failure
 	answered bool      // it was answered since then
 	hinted   bool      // claims were answered since the latest failure
+	refused  bool      // the user has no permission for this kind of request
 }
 
 // Health records which parts of the store this node can use. A part is down from its first failure
@@ -54,6 +55,7 @@ type failure struct {
 type Health struct {
 	partitions int
 	explainer  driver.Explainer // nil: the store is no Explainer
+	refuser    driver.Refuser   // nil: the store is no Refuser
 	reached    atomic.Int64     // the latest answer, in nanoseconds since began
 	began      time.Time
 
@@ -70,11 +72,12 @@ const (
 	Reminder = time.Minute
 )
 
-// New returns the Health of a store with this number of partitions. All parts are up. If the store is a
-// driver.Explainer, it explains its errors.
+// New returns the Health of a store with this number of partitions. All parts are up. A driver.Explainer
+// explains its errors, and a driver.Refuser distinguishes refusals from outages.
 func New(store any, partitions int, now time.Time) *Health {
 	explainer, _ := store.(driver.Explainer)
-	return &Health{partitions: partitions, explainer: explainer, began: now}
+	refuser, _ := store.(driver.Refuser)
+	return &Health{partitions: partitions, explainer: explainer, refuser: refuser, began: now, parts: map[Part]*failure{}}
 }
 
 // Silence returns the time since the store last answered.
@@ -89,30 +92,23 @@ func (h *Health) Answered(p Part, err error, now time.Time) (list bool) {
 	if err == nil {
 		h.reached.Store(int64(now.Sub(h.began)))
 	}
+	refused := err != nil && h.refuser != nil && h.refuser.Refuses(err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err != nil {
-		h.failed(p, err, now)
+		h.parts[p] = &failure{err: err, last: now, refused: refused}
 		return false
 	}
 	for of, f := range h.parts {
 		switch {
 		case of.Partition != p.Partition || f.answered:
-		case of == p, of.Kind == Check, p.Kind == Claims && of.Kind != Nodes && of.Kind != Ends, now.Sub(f.last) > stale:
-			f.answered = true // an answered claim proves that peeks and openings work too
+		case of == p, of.Kind == Check, p.Kind == Claims && of.Kind != Nodes && of.Kind != Ends && !f.refused, now.Sub(f.last) > stale:
+			f.answered = true // an answered claim proves that peeks and openings are answered too, but not that they are permitted
 		case p.Kind == Claims && of.Kind == Nodes && now.Sub(f.last) >= calm && !f.hinted:
 			f.hinted, list = true, true
 		}
 	}
 	return list
-}
-
-// failed records the failure of a part. The caller holds the mutex.
-func (h *Health) failed(p Part, err error, now time.Time) {
-	if h.parts == nil {
-		h.parts = map[Part]*failure{}
-	}
-	h.parts[p] = &failure{err: err, last: now}
 }
 
 // up reports whether a part that failed is up again.

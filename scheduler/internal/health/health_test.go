@@ -14,8 +14,9 @@ import (
 )
 
 var (
-	errDown = errors.New("connection refused by 10.0.0.7:6379")
-	start   = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	errDown    = errors.New("connection refused by 10.0.0.7:6379")
+	errRefused = errors.New("NOPERM")
+	start      = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
 // A step is an answer of a part of the store, or its failure, some seconds after the start.
@@ -39,26 +40,28 @@ func TestDown(t *testing.T) {
 		at    int // seconds
 		want  []health.Part
 	}{
-		"all are up at first":                            {nil, 0, nil},
-		"a part that fails is down":                      {[]step{{1, claims, errDown}}, 1, []health.Part{claims}},
-		"until it has answered for three seconds":        {[]step{{1, claims, errDown}, {2, claims, nil}}, 3, []health.Part{claims}},
-		"without another failure":                        {[]step{{1, claims, errDown}, {2, claims, nil}}, 4, nil},
-		"every other request fails: it stays down":       {[]step{{1, claims, errDown}, {2, claims, nil}, {3, claims, errDown}, {4, claims, nil}}, 5, []health.Part{claims}},
-		"an answer of one partition says nothing of two": {[]step{{1, claims2, errDown}, {2, claims, nil}}, 60, []health.Part{claims2}},
-		"claims that are answered stand for peeks":       {[]step{{1, peeks, errDown}, {2, claims, nil}}, 5, nil},
-		"and for openings":                               {[]step{{1, openings, errDown}, {2, claims, nil}}, 5, nil},
-		"not for ends":                                   {[]step{{1, ends, errDown}, {2, claims, nil}}, 5, []health.Part{ends}},
-		"ends stand for themselves":                      {[]step{{1, ends, errDown}, {2, ends, nil}}, 5, nil},
-		"nor for the list of nodes":                      {[]step{{1, nodes, errDown}, {2, claims, nil}}, 5, []health.Part{nodes}},
-		"any answer stands for the check at the start":   {[]step{{1, fits, errDown}, {2, nodes, nil}}, 5, nil},
-		"peeks stand for nothing else":                   {[]step{{1, claims, errDown}, {2, peeks, nil}}, 5, []health.Part{claims}},
+		"all are up at first":                                                      {nil, 0, nil},
+		"a part that fails is down":                                                {[]step{{1, claims, errDown}}, 1, []health.Part{claims}},
+		"until it has answered for three seconds":                                  {[]step{{1, claims, errDown}, {2, claims, nil}}, 3, []health.Part{claims}},
+		"without another failure":                                                  {[]step{{1, claims, errDown}, {2, claims, nil}}, 4, nil},
+		"every other request fails: it stays down":                                 {[]step{{1, claims, errDown}, {2, claims, nil}, {3, claims, errDown}, {4, claims, nil}}, 5, []health.Part{claims}},
+		"an answer of one partition says nothing of two":                           {[]step{{1, claims2, errDown}, {2, claims, nil}}, 60, []health.Part{claims2}},
+		"claims that are answered stand for peeks":                                 {[]step{{1, peeks, errDown}, {2, claims, nil}}, 5, nil},
+		"and for openings":                                                         {[]step{{1, openings, errDown}, {2, claims, nil}}, 5, nil},
+		"not for peeks that the store refuses":                                     {[]step{{1, peeks, errRefused}, {2, claims, nil}}, 20, []health.Part{peeks}},
+		"which stand for themselves":                                               {[]step{{1, peeks, errRefused}, {2, peeks, nil}}, 5, nil},
+		"not for ends":                                                             {[]step{{1, ends, errDown}, {2, claims, nil}}, 5, []health.Part{ends}},
+		"ends stand for themselves":                                                {[]step{{1, ends, errDown}, {2, ends, nil}}, 5, nil},
+		"nor for the list of nodes":                                                {[]step{{1, nodes, errDown}, {2, claims, nil}}, 5, []health.Part{nodes}},
+		"any answer stands for the check at the start":                             {[]step{{1, fits, errDown}, {2, nodes, nil}}, 5, nil},
+		"peeks stand for nothing else":                                             {[]step{{1, claims, errDown}, {2, peeks, nil}}, 5, []health.Part{claims}},
 		"but a failure is forgotten after half a minute, if its partition answers": {[]step{{1, ends, errDown}, {40, claims, nil}}, 40, nil},
 		"it is not, if the partition does not answer":                              {[]step{{1, ends, errDown}}, 400, []health.Part{ends}},
 		"several are listed by partition and kind":                                 {[]step{{1, ends, errDown}, {1, claims2, errDown}, {1, claims, errDown}}, 1, []health.Part{claims, ends, claims2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := health.New(nil, 2, start)
+			h := health.New(refuser{}, 2, start)
 			for _, s := range c.steps {
 				h.Answered(s.part, s.err, start.Add(time.Duration(s.at)*time.Second))
 			}
@@ -164,6 +167,11 @@ func TestSilence(t *testing.T) {
 		t.Errorf("silent for %v right after an answer", got)
 	}
 }
+
+// A refuser is a store that refuses some requests.
+type refuser struct{}
+
+func (refuser) Refuses(err error) bool { return errors.Is(err, errRefused) }
 
 // An explainer is a store that explains one of its errors.
 type explainer struct{}

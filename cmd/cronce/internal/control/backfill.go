@@ -147,7 +147,7 @@ func (f *backfillFlags) backfill(cmd *cobra.Command, job string) error {
 			if f.dry {
 				return nil
 			}
-			if yes, err := f.agreed(ctx, cmd, a.Plan.Count); err != nil || !yes {
+			if yes, err := f.confirmed(ctx, cmd, a.Plan.Count); err != nil || !yes {
 				return err
 			}
 			b.Digest, b.Usual = a.Plan.Digest, time.Duration(a.Plan.RoomMs)*time.Millisecond
@@ -160,18 +160,15 @@ func (f *backfillFlags) backfill(cmd *cobra.Command, job string) error {
 	})
 }
 
-// agreed asks on a terminal whether the ticks of a plan are to be repeated. Without one, --yes says so.
-func (f *backfillFlags) agreed(ctx context.Context, cmd *cobra.Command, n int) (bool, error) {
+// confirmed asks on a terminal whether the ticks of a plan are to be repeated; see agreed. Without one, --yes says so.
+func (f *backfillFlags) confirmed(ctx context.Context, cmd *cobra.Command, n int) (bool, error) {
 	switch {
 	case f.yes:
 		return true, nil
 	case !onTerminal(cmd):
 		return false, exit.Usagef("backfill: nothing was done: without a terminal to ask on, --yes is needed")
-	case asked(ctx, cmd, fmt.Sprintf("Repeat %s?", terminal.Plural(n, "tick"))):
-		return true, nil
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), "Nothing was done.")
-	return false, nil
+	return agreed(ctx, cmd, fmt.Sprintf("Repeat %s?", terminal.Plural(n, "tick")))
 }
 
 // made prints a change that was made.

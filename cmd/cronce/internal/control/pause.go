@@ -137,9 +137,8 @@ func (f *pauseFlags) run(cmd *cobra.Command, args []string, action series.Action
 		if err := f.end(ctx, s, &c); err != nil {
 			return f.unread(err)
 		}
-		if !f.confirmed(ctx, cmd, jobs) {
-			fmt.Fprintln(cmd.OutOrStdout(), "Nothing was done.")
-			return nil
+		if yes, err := f.confirmed(ctx, cmd, jobs); err != nil || !yes {
+			return err
 		}
 		var errs []error
 		for _, job := range jobs {

@@ -75,11 +75,11 @@ func isPattern(text string) bool { return strings.ContainsAny(text, "*?[") }
 // listed is the number of jobs that the question names.
 const listed = 20
 
-// confirmed asks on a terminal whether several jobs are to be changed, until ctx ends. In a script there is
+// confirmed asks on a terminal whether several jobs are to be changed; see agreed. In a script there is
 // nobody to answer.
-func (f *pauseFlags) confirmed(ctx context.Context, cmd *cobra.Command, jobs []string) bool {
+func (f *pauseFlags) confirmed(ctx context.Context, cmd *cobra.Command, jobs []string) (bool, error) {
 	if len(jobs) == 1 || f.yes || !onTerminal(cmd) {
-		return true
+		return true, nil
 	}
 	names := make([]string, min(len(jobs), listed))
 	for i := range names {
@@ -89,7 +89,7 @@ func (f *pauseFlags) confirmed(ctx context.Context, cmd *cobra.Command, jobs []s
 	if len(jobs) > listed {
 		more = fmt.Sprintf(" and %d more", len(jobs)-listed)
 	}
-	return asked(ctx, cmd, fmt.Sprintf("%s%s\n%s %d jobs?", strings.Join(names, ", "), more, strings.ToUpper(cmd.Name()[:1])+cmd.Name()[1:], len(jobs)))
+	return agreed(ctx, cmd, fmt.Sprintf("%s%s\n%s %d jobs?", strings.Join(names, ", "), more, strings.ToUpper(cmd.Name()[:1])+cmd.Name()[1:], len(jobs)))
 }
 
 // onTerminal reports whether a person can read a question of the command, and answer it.
@@ -97,8 +97,9 @@ func onTerminal(cmd *cobra.Command) bool {
 	return terminal.IsTerminal(cmd.InOrStdin()) && terminal.IsTerminal(cmd.OutOrStdout())
 }
 
-// asked asks a question on a terminal, and reports whether the answer is yes. It waits until ctx ends.
-func asked(ctx context.Context, cmd *cobra.Command, question string) bool {
+// agreed asks a question on a terminal, and reports whether the answer is yes. If it is no, it prints that
+// nothing was done. If ctx ends before there is an answer, it returns an error.
+func agreed(ctx context.Context, cmd *cobra.Command, question string) (bool, error) {
 	fmt.Fprint(cmd.OutOrStdout(), question+" [y/N] ")
 	answers := make(chan string, 1)
 	go func() { // a read from a terminal cannot be ended
@@ -107,8 +108,13 @@ func asked(ctx context.Context, cmd *cobra.Command, question string) bool {
 	}()
 	select {
 	case answer := <-answers:
-		return answer == "y" || answer == "yes"
+		if answer == "y" || answer == "yes" {
+			return true, nil
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), "Nothing was done.")
+		return false, nil
 	case <-ctx.Done():
-		return false
+		fmt.Fprintln(cmd.OutOrStdout())
+		return false, exit.With(exit.Failed, fmt.Errorf("%s: nothing was done: the question was not answered in time", cmd.Name()))
 	}
 }
