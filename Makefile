@@ -56,7 +56,7 @@ test: install ## unit tests, simulated clusters, the contract of each store on i
 
 proof: install ## what make test leaves out: processes and servers under faults, chaos, losses, browsers, searches, long spans
 	@go build ./... && cd test && go build ./... # once: two commands at the same time would each compile all of it
-	@$(MAKE) --no-print-directory -j 3 rigs losses searches
+	@$(MAKE) --no-print-directory -j 2 rigs losses searches
 
 # The rigs wait most of the time: three packages at once, beside the losses. The browser takes longest, so it begins first. The
 # searches fill what is left. Processes under faults are what users run, and go without the detector; make soak races them.
@@ -68,7 +68,7 @@ losses:
 	@$(GOTEST) -p 3 -parallel 4 -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./cmd/shop ./internal/readme ./jobs/sms ./lock ./lock/redislock ./lock/redlock ./lock/zklock
 
 searches:
-	@nice $(GOTEST) -run '^($(SEARCHES)|$(SPANS))$$' ./lock/series ./scheduler ./scheduler/spec ./scheduler/verify ./scheduler/internal/claims ./ops ./lock/sqllock ./lock/zklock ./lock/redislock ./lock/redlock ./jobs/sms
+	@$(GOTEST) -run '^($(SEARCHES)|$(SPANS))$$' ./lock/series ./scheduler ./scheduler/spec ./scheduler/verify ./scheduler/internal/claims ./ops ./lock/sqllock ./lock/zklock ./lock/redislock ./lock/redlock ./jobs/sms
 
 mutants: install ## plant each known mistake in turn, and print those that no test notices: an hour
 	cd test && go run ./mutants -root ..
