@@ -92,7 +92,7 @@ func TestSecondSignalEnds(t *testing.T) {
 	n := startNode(t, url, longRun)
 	eventually(t, "a run", func() bool { return len(n.logs("run started")) == 1 })
 	n.signal(syscall.SIGINT)
-	eventually(t, "a drain", func() bool { return len(n.logs("node draining")) == 1 })
+	eventually(t, "a drain that waits", func() bool { return len(n.logs("drain waits")) == 1 })
 	n.signal(syscall.SIGTERM)
 	if code := n.code(); code != -1 {
 		t.Errorf("exit code %d, want the end by a signal", code)
@@ -124,18 +124,28 @@ func TestHangUpDrains(t *testing.T) {
 	}
 }
 
-// A run that does not end within the graces is interrupted, and the node still ends.
+// A run that does not end within the graces is interrupted, and the node still ends, also if a signal comes twice, as that of timeout.
 func TestDrainInterrupts(t *testing.T) {
 	t.Parallel()
-	_, url := newRedis(t)
-	n := startNode(t, url, strings.Replace(longRun, "30s", "200ms", 1))
-	eventually(t, "a run", func() bool { return len(n.logs("run started")) == 1 })
-	n.signal(syscall.SIGTERM)
-	if code := n.code(); code != exit.Fine {
-		t.Errorf("exit code %d", code)
-	}
-	if l := n.logs("run finished"); len(l) != 1 || l[0].Text("outcome") != "interrupted" {
-		t.Errorf("run finished: %v", l)
+	for name, signals := range map[string][]syscall.Signal{
+		"one signal":             {syscall.SIGTERM},
+		"two that come together": {syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGINT, syscall.SIGCONT},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, url := newRedis(t)
+			n := startNode(t, url, strings.Replace(longRun, "30s", "200ms", 1))
+			eventually(t, "a run", func() bool { return len(n.logs("run started")) == 1 })
+			for _, s := range signals {
+				n.signal(s)
+			}
+			if code := n.code(); code != exit.Fine {
+				t.Errorf("exit code %d", code)
+			}
+			if l := n.logs("run finished"); len(l) != 1 || l[0].Text("outcome") != "interrupted" {
+				t.Errorf("run finished: %v", l)
+			}
+		})
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // WithSignals returns a context that ends with the first SIGTERM, SIGINT, SIGHUP or additional
-// signal. A second signal ends the process, as by default. A process that was started to ignore
+// signal. A second signal ends the process, as by default, unless it comes together with the first. A process that was started to ignore
 // SIGHUP, as with nohup, keeps ignoring it.
 func WithSignals(ctx context.Context, more ...os.Signal) (context.Context, context.CancelFunc) {
 	first, _, stop := untilSignals(ctx, 1, append(NotIgnored(syscall.SIGHUP), more...)...)
@@ -57,18 +57,17 @@ func untilSignals(ctx context.Context, handled int, more ...os.Signal) (first, l
 	}
 	go func() {
 		defer stop()
-		if await(first); handled > 1 {
-			endFirst()
-			soon, over := context.WithTimeout(last, together)
-			for soon.Err() == nil {
-				await(soon)
-			}
-			over()
+		await(first)
+		endFirst()
+		soon, over := context.WithTimeout(last, together)
+		for soon.Err() == nil {
+			await(soon)
+		}
+		over()
+		if handled > 1 {
 			await(last)
 		}
-		// This comes before the end of the context: the next signal, sent after the log line of the
-		// drain, must find its default action. signal.NotifyContext would drop it.
-		signal.Stop(got)
+		signal.Stop(got) // the next signal must find its default action: signal.NotifyContext would drop it
 		select {
 		case next := <-got:
 			raise(next)

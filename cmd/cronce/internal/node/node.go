@@ -37,7 +37,7 @@ func Command() *cobra.Command {
 		Use:   "node",
 		Short: "Run a node: start N of them, and each tick runs on one",
 		Long: "Run a node of the cluster until SIGTERM or SIGINT, then drain: running jobs have\n" +
-			"scheduler.grace to end. A second signal ends the process at once.\n\n" +
+			"scheduler.grace to end. A second signal, 0.1 s or more after the first, ends the process at once.\n\n" +
 			"On SIGHUP, or when the configuration's files change, the node applies added, changed and removed\n" +
 			"jobs; other settings need a restart. A file with a fault changes nothing. SIGHUP\n" +
 			"drains a node whose standard input is a terminal, or whose configuration is a pipe. Under nohup it\n" +
