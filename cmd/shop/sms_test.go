@@ -172,7 +172,9 @@ func TestNodeReceipts(t *testing.T) {
 	_, url := newRedis(t)
 	at := "--redis=" + url
 	call(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", at).want(t, exit.Fine)
+	t.Setenv("EMPTY_VAR", "")
 	for text, want := range map[string]string{
+		"{address: '127.0.0.1:0', token_env: EMPTY_VAR}": "sms.receipts.token_env: names a variable that is empty",
 		"{token_env: T}":                                 "sms.receipts.address: is missing",
 		"{address: ':8082', token_env: T}":               "which other machines can reach",
 		"{address: '127.0.0.1:0'}":                       "token_file are both missing",

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net"
 	"os"
+	osexec "os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -38,6 +40,11 @@ func TestRequestThatCannotBeSent(t *testing.T) {
 	r.send(&request{Op: opExtend, ID: 1, RunID: strings.Repeat("x", maxPacket)})
 	if err := c.SetDeadline(time.Time{}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("the connection is open: %v", err)
+	}
+	started := &client{conn: c, left: map[uint64]*remote{}}
+	none := func() (term, kill time.Time) { return term, kill }
+	if _, err := started.start(t.Context(), &request{Op: opStart}, nil, none); err == nil || len(started.left) > 0 {
+		t.Errorf("a start that was not sent: %v, and %d replies are expected", err, len(started.left))
 	}
 }
 
@@ -76,6 +83,11 @@ func TestRenewalInTheSocket(t *testing.T) {
 	later := now + int64(time.Hour)
 	run := &wardenRun{request: request{ID: 1, Term: now, Kill: now}}
 	w := &warden{inlet: in, runs: map[uint64]*wardenRun{1: run}, starts: []received{{request: request{ID: 2, Term: now, Kill: now}}}}
+	w.reading.Store(true)
+	if !w.behind() {
+		t.Error("a request that has left the socket, and was not passed on yet, does not count as arrived")
+	}
+	w.reading.Store(false)
 	for id := uint64(1); id <= 2; id++ {
 		packet, err := json.Marshal(request{Op: opExtend, ID: id, Term: later, Kill: later})
 		if err == nil {
@@ -94,6 +106,50 @@ func TestRenewalInTheSocket(t *testing.T) {
 	}
 	if w.drain(); !w.gone {
 		t.Error("the warden does not notice that the node is gone")
+	}
+}
+
+// A looked is called when the warden looks into the socket, and finds it empty.
+type looked func()
+
+func (l looked) Control(func(uintptr)) error    { l(); return nil }
+func (l looked) Read(func(uintptr) bool) error  { return nil }
+func (l looked) Write(func(uintptr) bool) error { return nil }
+
+// A warden that was stopped just after it looked into the socket handles the renewals of that time before it acts, at its next
+// event as well as after the search for the processes of another run.
+func TestStoppedAfterTheSocketWasEmpty(t *testing.T) {
+	for name, act := range map[string]func(*warden){
+		"at an event":    (*warden).serve,
+		"after a search": func(w *warden) { w.act(1) },
+	} {
+		gone := osexec.Command("true")
+		if err := gone.Run(); err != nil {
+			t.Fatal(err)
+		}
+		later := bootTime() + int64(time.Hour)
+		run := &wardenRun{request: request{ID: 1, Term: later, Kill: later}, pid: gone.Process.Pid}
+		w := &warden{inlet: inlet{requests: make(chan received, 1), reading: new(atomic.Bool)}, alarm: &alarm{-1, make(chan struct{}, 1)},
+			runs: map[uint64]*wardenRun{1: run, 2: {request: request{ID: 2}, pid: gone.Process.Pid, reply: &reply{ID: 2}}}, owners: map[int]*wardenRun{}, replies: newReplies(nil)}
+		w.alarm.rang <- struct{}{}
+		times := 0
+		w.raw = looked(func() {
+			times++
+			switch {
+			case times == 1:
+				for run.Term = bootTime() + 1; bootTime() <= run.Term; { // it is stopped, and the time of SIGTERM passes
+				}
+				w.requests <- received{request: request{Op: opExtend, ID: 1, Term: later, Kill: later}}
+			case times == 2:
+				w.alarm.rang <- struct{}{}
+			case times == 3:
+				close(w.requests)
+				w.reading.Store(true)
+			}
+		})
+		if act(w); run.stop != 0 || run.over != 0 {
+			t.Errorf("%s: the command was ended at %d, %d although its lease was renewed", name, run.stop, run.over)
+		}
 	}
 }
 

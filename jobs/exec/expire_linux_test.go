@@ -73,7 +73,9 @@ func TestStoppedBeforeItsLeaseEnds(t *testing.T) {
 	}
 	run := &wardenRun{request: request{ID: 1, Term: 1000, Kill: 9000}, pid: gone.Process.Pid}
 	w := &warden{runs: map[uint64]*wardenRun{1: run}, owners: map[int]*wardenRun{}, replies: newReplies(nil)}
-	w.take(received{request: request{Op: opStop, ID: 1, Kill: 5000}}, true)
+	for _, kill := range []int64{5000, 7000} { // a second request does not prolong it
+		w.take(received{request: request{Op: opStop, ID: 1, Kill: kill}}, true)
+	}
 	if w.act(1500); run.expired || run.over != 0 || w.next(1500) != 5000 {
 		t.Errorf("after the time of SIGTERM: expired %v, next at %d, want SIGKILL at 5000", run.expired, w.next(1500))
 	}

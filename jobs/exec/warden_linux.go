@@ -139,8 +139,9 @@ func (w *warden) serve() {
 		if len(w.starts) == 0 {
 			w.wait()
 		}
+		now := bootTime() // before drain: the warden may be stopped after it, while renewals arrive
 		w.drain()
-		w.act(bootTime())
+		w.act(now)
 		w.startNext()
 	}
 	for _, r := range w.starts {
@@ -232,8 +233,9 @@ func (w *warden) act(now int64) {
 			scan = true
 		}
 		// A search reads all processes of the machine. No lease that ends meanwhile waits for the next one.
+		now = max(now, bootTime())
 		w.drain()
-		w.signal(max(now, bootTime()))
+		w.signal(now)
 	}
 	if scan {
 		w.killStrays()

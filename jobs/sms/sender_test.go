@@ -3,9 +3,11 @@ package sms
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +40,17 @@ func TestTallyKeepsTheLongestRetryAfter(t *testing.T) {
 	}
 	if got := sum.pause(); got != 40*time.Second {
 		t.Errorf("the pause is %v, want 40s", got)
+	}
+}
+
+// The reason of a pause is the first refusal: later ones may be its consequences.
+func TestTallyKeepsTheFirstRefusal(t *testing.T) {
+	var sum tally
+	for _, text := range []string{"out of credit", "too many requests"} {
+		sum.judge(Piece{}, &exchange{made: 1, err: &GatewayError{Pause: true, Err: errors.New(text)}})
+	}
+	if got := sum.reason(); !strings.Contains(got, "out of credit") {
+		t.Errorf("the reason is %q, want the first", got)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"io"
 	"math/big"
 	"net"
 	"os"
@@ -78,6 +79,33 @@ func TestExplain(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A client of a Cluster, too, is told that a server expects TLS, if the client does not use it. A client that finds no
+// free connection in time has got no answer in time.
+func TestExplainClients(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		cluster, tls bool
+		err          error
+		want         string
+	}{
+		{false, false, io.EOF, "expects TLS"},
+		{true, false, io.EOF, "expects TLS"},
+		{false, false, redis.ErrPoolTimeout, "does not answer in time"},
+		{false, true, redis.ErrPoolTimeout, "does not speak TLS"},
+		{true, true, redis.ErrPoolTimeout, "does not speak TLS"},
+	} {
+		o := &redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}, IsClusterMode: c.cluster}
+		if c.tls {
+			o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		cl := redis.NewUniversalClient(o)
+		defer cl.Close()
+		if got := newDriver(t, cl, redislock.Options{Namespace: "ns"}).Explain(c.err); !strings.Contains(got, c.want) {
+			t.Errorf("Cluster %v, TLS %v: %v is explained as %q, want %q", c.cluster, c.tls, c.err, got, c.want)
+		}
 	}
 }
 

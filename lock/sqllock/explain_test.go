@@ -231,6 +231,35 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+// A coded is an error of SQLite.
+type coded int
+
+func (c coded) Error() string { return fmt.Sprint("code ", int(c)) }
+func (c coded) Code() int     { return int(c) }
+
+// Codes are recognised in the forms that these databases do not give in the other tests: extended ones of SQLite, and
+// the ones of a MySQL that gives no SQLSTATE.
+func TestExplainCodes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err     error
+		want    string
+		refuses bool
+	}{
+		{coded(8 | 3<<8), "may not write", true}, // SQLITE_READONLY_CANTLOCK
+		{coded(5 | 2<<8), "busy", false},         // SQLITE_BUSY_SNAPSHOT
+		{coded(3), "may not use the file", true},
+		{errors.New("Error 1142: INSERT command denied"), "lacks a right", true},
+		{errors.New("Error 1142 (42000): INSERT command denied"), "lacks a right", true},
+		{errors.New("Error 11421: unknown"), "", false},
+	} {
+		d := new(sqllock.Driver)
+		if got := d.Explain(c.err); !strings.Contains(got, c.want) || (got == "") != (c.want == "") || d.Refuses(c.err) != c.refuses {
+			t.Errorf("%v: explained as %q, a refusal: %v, want %q, %v", c.err, got, d.Refuses(c.err), c.want, c.refuses)
+		}
+	}
+}
+
 // A refusal is a data source, and whether the answer of its database to a driver is a refusal.
 type refusal struct {
 	run series.RunRef // a run that is open

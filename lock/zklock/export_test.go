@@ -60,6 +60,26 @@ func (d *Driver) LockPath(key string) string { return d.paths.lock(key) }
 // SeriesPath returns the path of the node of a series.
 func (d *Driver) SeriesPath(key string) string { return d.paths.of(key) }
 
+// Sweep removes nodes that a lost request of an owner may have created.
+func (d *Driver) Sweep(key, owner string) { d.sweep(key, owner) }
+
+// RemovalPause returns the pause after a number of tries to remove a node failed.
+func (d *Driver) RemovalPause(failures int) time.Duration {
+	c, err := d.session.begin()
+	if err != nil {
+		return 0
+	}
+	defer d.session.end()
+	c.Close()
+	p := d.places.get("k", "a/1")
+	defer p.mu.Unlock()
+	p.node = d.LockPath("k") + "/a"
+	for range failures {
+		_, _ = d.remove(c, p)
+	}
+	return p.retry
+}
+
 // Places returns how many places the Driver has.
 func (d *Driver) Places() int {
 	d.places.mu.Lock()

@@ -69,22 +69,24 @@ func (d *Driver) remove(c *zk.Conn, p *place) (found bool, err error) {
 	return found, nil
 }
 
-// sweepLater removes nodes that a request on a connection that was cut may still create: it may
-// arrive after requests on the next connection. If the owner has returned by then, its own place
-// removes them.
+// sweepLater calls sweep when a request on a connection that was cut can no longer create a node: it may
+// arrive after requests on the next connection.
 func (d *Driver) sweepLater(key, owner string) {
-	time.AfterFunc(2*d.session.trust(), func() {
-		c, err := d.session.begin()
-		if err != nil {
-			return
-		}
-		defer d.session.end()
-		p := d.places.get(key, owner)
-		defer p.mu.Unlock()
-		if p.node == "" && !p.doubtful {
-			_, _ = d.remove(c, p) // remove repeats itself after an error
-		}
-	})
+	time.AfterFunc(2*d.session.trust(), func() { d.sweep(key, owner) })
+}
+
+// sweep removes the nodes of an owner that are left. If the owner has returned, its own place removes them.
+func (d *Driver) sweep(key, owner string) {
+	c, err := d.session.begin()
+	if err != nil {
+		return
+	}
+	defer d.session.end()
+	p := d.places.get(key, owner)
+	defer p.mu.Unlock()
+	if p.node == "" && !p.doubtful {
+		_, _ = d.remove(c, p) // remove repeats itself after an error
+	}
 }
 
 // removeAll removes every node with the owner's name.

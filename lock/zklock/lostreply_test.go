@@ -226,3 +226,32 @@ func TestLateCreationIsRemoved(t *testing.T) {
 		t.Error("no request was lost")
 	}
 }
+
+// An owner that returned, and whose new creation is in doubt, keeps its place when earlier ones are removed.
+func TestSweepKeepsADoubtfulPlace(t *testing.T) {
+	t.Parallel()
+	addr := zkserver.Shared(t)
+	op, p := operator(t, addr), newProxy(t, addr)
+	d := newDriver(t, p.addr(), zklock.Options{Session: time.Minute})
+	hold(t, lock.New(d, "warm"), "warm")
+	must(t, hold(t, lock.New(newDriver(t, addr, zklock.Options{}), "other"), "k").Release(t.Context())) // creates the parent
+	lose(t, p, 2, func() error {                                                                        // a read, and the creation
+		_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Hour})
+		return err
+	})
+	d.Sweep("k", "a/1")
+	if names := places(t, op, d, "k"); len(names) != 1 {
+		t.Errorf("the places are %q, want the one in doubt", names)
+	}
+}
+
+// The pauses between tries to remove a node grow to a second: after a long outage, its lock is free soon.
+func TestRemovalPauses(t *testing.T) {
+	t.Parallel()
+	for failures, want := range map[int]time.Duration{1: 50 * time.Millisecond, 3: 200 * time.Millisecond, 20: time.Second} {
+		d := newDriver(t, "127.0.0.1:1", zklock.Options{})
+		if got := d.RemovalPause(failures); got != want {
+			t.Errorf("after %d failures the pause is %v, want %v", failures, got, want)
+		}
+	}
+}

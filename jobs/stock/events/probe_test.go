@@ -1,6 +1,7 @@
 package events
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -45,4 +46,44 @@ func TestLimitedRateAcceptsTheProbe(t *testing.T) {
 			t.Errorf("the cursor is %+v (%v), want event 1 accepted and none skipped", next, failed)
 		}
 	})
+}
+
+// Whatever became of the run, the first event of a pass is posted. Events that were not posted have not failed. A secret
+// that became unusable signs nothing.
+func TestEndedPass(t *testing.T) {
+	t.Parallel()
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	all := []stock.Event{{ID: "1", Order: "a", Seq: 1}, {ID: "2", Order: "b", Seq: 2}}
+	for secret, want := range map[string]stock.EventCursor{strings.Repeat("s", minSecret): {Seq: 1}, "": {Failures: 1}} {
+		posts := int64(0)
+		w := newWebhook(Options{URL: "http://localhost", Secrets: func() []string { return []string{secret} }}.filled())
+		w.client.Transport = roundTrip(func(*http.Request) (*http.Response, error) {
+			posts++
+			return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody}, nil
+		})
+		next, failed := after(stock.EventCursor{}, all, w.post(ended, all, false))
+		next.Wait = 0 // it is random
+		if next != want || posts != want.Seq || (failed != nil) != (want.Failures > 0) {
+			t.Errorf("secret %q: after %d posts the cursor is %+v (%v), want %+v", secret, posts, next, failed, want)
+		}
+	}
+}
+
+// An event that is not accepted is posted again soon, unless the webhook asks for time.
+func TestPostAgain(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[string]int{"": 3, "60": 1} {
+		synctest.Test(t, func(t *testing.T) {
+			posts := 0
+			w := newWebhook(Options{URL: "http://localhost", Secrets: func() []string { return []string{strings.Repeat("s", minSecret)} }}.filled())
+			w.client.Transport = roundTrip(func(*http.Request) (*http.Response, error) {
+				posts++
+				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody, Header: http.Header{"Retry-After": {after}}}, nil
+			})
+			if o := w.postAgain(t.Context(), new(stock.Event), false); o.accepted || posts != want {
+				t.Errorf("Retry-After %q: accepted %v after %d posts, want %d", after, o.accepted, posts, want)
+			}
+		})
+	}
 }

@@ -302,6 +302,8 @@ func TestOptions(t *testing.T) {
 		{events.Options{URL: "https://shop.example/hook", Secrets: some(secret)}, ""},
 		{events.Options{URL: "http://[::1]:80/", Secrets: some(secret)}, ""},
 		{events.Options{URL: "http://10.0.0.1/", Plain: true, Secrets: some(secret)}, ""},
+		{events.Options{URL: "https://h/", Secrets: some(secret, secret, secret, secret), Timeout: time.Minute, Concurrency: 64}, ""},
+		{events.Options{URL: "https://h/", Secrets: some(secret, secret, secret, secret, secret)}, "secrets is 5 of them"},
 		{events.Options{URL: "http://10.0.0.1/s3cr3t", Secrets: some(secret)}, "url is http to another machine"},
 		{events.Options{URL: "https://u:s3cr3t@h/", Secrets: some(secret)}, "url is one with a user"},
 		{events.Options{URL: "https://h/s3cr3t@x", Secrets: some(secret)}, "an @ behind its host"},

@@ -78,6 +78,23 @@ func TestClockByTheShortestRoundTrip(t *testing.T) {
 	}
 }
 
+// The store is slow if half of the round trips are, and not if a few are.
+func TestLatencyByTheMiddle(t *testing.T) {
+	sent := time.Unix(1_800_000_000, 0)
+	for quick, want := range map[int]driver.Level{pings/2 + 1: driver.LevelOK, pings / 2: driver.LevelWarn} {
+		sorted := make([]driver.ClockReading, pings)
+		for i := range sorted {
+			sorted[i] = driver.ClockReading{Sent: sent, Received: sent.Add(slowStore)}
+			if i >= quick {
+				sorted[i].Received = sent.Add(time.Second)
+			}
+		}
+		if f := latencyOf("db", sorted); f.Level != want {
+			t.Errorf("%d of %d are quick: %+v, want %v", quick, pings, f, want)
+		}
+	}
+}
+
 // Doctor names as many jobs that cannot be read as there is room for, and counts the rest.
 func TestDoctorNamesUnreadJobs(t *testing.T) {
 	for _, c := range []struct {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/cmd/internal/config"
@@ -25,18 +26,16 @@ import (
 	"github.com/cronce/cronce/scheduler/metrics"
 )
 
-// The settings restore and durability reach the sale, and /readyz names what is not sold.
+// The settings restore and durability reach the sale, and /readyz names what is not sold, which the metrics count.
 func TestOpen(t *testing.T) {
-	for _, auto := range []bool{false, true} {
+	for restore, auto := range map[string]bool{"": false, "manual": false, settings.RestoreAuto: true} {
 		m := miniredis.RunT(t)
 		client := redis.NewClient(&redis.Options{Addr: m.Addr()})
 		defer client.Close()
 		f := &settings.File{Config: *config.Default(nil)}
 		f.Shop.Database.File = filepath.Join(t.TempDir(), "shop.db")
 		f.Shop.Durability = settings.DurabilitySettled
-		if auto {
-			f.Shop.Restore = settings.RestoreAuto
-		}
+		f.Shop.Restore = restore
 		s, err := Open(f, client, true)
 		must(t, err)
 		defer s.Close()
@@ -50,12 +49,17 @@ func TestOpen(t *testing.T) {
 		if remarks := s.remarks(); len(remarks) != 1 || !strings.HasSuffix(remarks[0], "do not balance: tea") {
 			t.Errorf("a product that does not balance: %q", remarks)
 		}
+		scrape := httptest.NewRecorder()
+		s.metricsHandler(prometheus.NewRegistry()).ServeHTTP(scrape, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+		if !strings.Contains(scrape.Body.String(), "\ncronce_shop_products_closed 1\n") {
+			t.Errorf("the metrics do not count the product that does not balance: %s", scrape.Body)
+		}
 		m.FlushAll()
 		_ = s.Sale.Probe(t.Context()) // closes the shelf
 		settle := stock.SettleOrders(s.Sale)
 		_ = settle.Func(t.Context(), &scheduler.Run{ID: "r", Job: settle.Name, Fence: 2})
 		if err := s.Sale.Probe(t.Context()); (err == nil) != auto {
-			t.Errorf("restored by the job: %v, want %v (%v)", err == nil, auto, err)
+			t.Errorf("%q: restored by the job: %v, want %v (%v)", restore, err == nil, auto, err)
 		}
 		must(t, s.db.Close())
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
