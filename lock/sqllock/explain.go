@@ -43,7 +43,7 @@ var states = []struct{ code, text string }{
 	{"28000", "the server does not accept this user from the client's address, or only with TLS"},
 	{"42501", mayNot},
 	{"3D000", noDatabase},
-	{"26000", sharedSession}, // the session lacks a prepared statement, or has one that this connection did not make
+	{"26000", sharedSession}, // the session lacks a prepared statement
 	{"42P05", sharedSession},
 	{"42P01", noTables},
 	{"42703", otherTables},
