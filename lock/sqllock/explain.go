@@ -21,6 +21,7 @@ const (
 	mayNotUse      = "the process may not use the file of the database"
 	mayNotWrite    = "the process may not write to the file of the database"
 	noDatabase     = "the server has no such database"
+	sharedSession  = "a pooler shares the sessions of the server: add default_query_exec_mode=cache_describe to the address of the database"
 	noTables       = "the tables are missing: run cronce migrate, or see CreateTables"
 	otherTables    = "the tables are of another version: run cronce migrate, or see CreateTables"
 	readOnly       = "the server takes no writes: it is a replica, or it is read-only"
@@ -42,6 +43,8 @@ var states = []struct{ code, text string }{
 	{"28000", "the server does not accept this user from the client's address, or only with TLS"},
 	{"42501", mayNot},
 	{"3D000", noDatabase},
+	{"26000", sharedSession}, // the session lacks a prepared statement
+	{"42P05", sharedSession},
 	{"42P01", noTables},
 	{"42703", otherTables},
 	{"42704", noParameter},

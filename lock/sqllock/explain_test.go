@@ -61,6 +61,32 @@ func explained(t *testing.T, name string, e explanation) {
 	}
 }
 
+// A pooler that shares sessions gives a connection one that lacks its prepared statements, or has those of another
+// connection under the same names.
+func TestExplainSharedSession(t *testing.T) {
+	t.Parallel()
+	on := postgres(t)
+	one, other := on.connect(t), on.connect(t)
+	one.SetMaxOpenConns(1)
+	other.SetMaxOpenConns(1)
+	d := newDriver(t, one, on.dialect, sqllock.Options{})
+	a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
+	_, err := d.Acquire(t.Context(), a)
+	must(t, err)
+	for name := range strings.FieldsSeq(texts(t, one, "SELECT name FROM pg_prepared_statements WHERE name LIKE 'stmtcache%'")) {
+		_, err := other.Exec(`PREPARE "` + name + `" AS SELECT 1`)
+		must(t, err)
+	}
+	_, err = one.Exec("DO 'BEGIN EXECUTE ''DEALLOCATE ALL''; END'")
+	must(t, err)
+	for code, d := range map[string]*sqllock.Driver{"26000": d, "42P05": newDriver(t, other, on.dialect, sqllock.Options{})} {
+		_, err := d.Acquire(t.Context(), a)
+		if got := d.Explain(err); err == nil || !strings.Contains(err.Error(), code) || !strings.Contains(got, "default_query_exec_mode=cache_describe") {
+			t.Errorf("%v, which must be the code %s, is explained as %q", err, code, got)
+		}
+	}
+}
+
 // empty returns an address at which nothing answers.
 func empty(t *testing.T) string {
 	t.Helper()
