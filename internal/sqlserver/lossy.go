@@ -17,8 +17,8 @@ type Lossy struct {
 	Calls atomic.Int64 // calls until the one whose reply is lost; below 0: no reply is lost
 	Late  atomic.Int64 // by how many ns each reply is delayed
 
-	// Before is called before each statement that returns no rows, if it is not nil. The statement is not sent if Before
-	// returns an error, which its caller gets. Set it before the database is used.
+	// Before is called before each statement that returns no rows, and before the COMMIT or ROLLBACK of a transaction, if it
+	// is not nil. The statement is not sent if Before returns an error, which its caller gets. Set it before the database is used.
 	Before func(query string) error
 
 	driver sqldriver.Driver
@@ -46,6 +46,13 @@ func (l *Lossy) Connect(context.Context) (sqldriver.Conn, error) {
 		return nil, err
 	}
 	return &lossyConn{Conn: c, lossy: l}, nil
+}
+
+func (l *Lossy) before(query string) error {
+	if l.Before == nil {
+		return nil
+	}
+	return l.Before(query)
 }
 
 // lost reports whether the reply that has just arrived is to be lost.
@@ -107,10 +114,8 @@ func (c *lossyConn) ExecContext(ctx context.Context, query string, args []sqldri
 	if c.gone {
 		return nil, sqldriver.ErrBadConn
 	}
-	if before := c.lossy.Before; before != nil {
-		if err := before(query); err != nil {
-			return nil, err
-		}
+	if err := c.lossy.before(query); err != nil {
+		return nil, err
 	}
 	r, err := c.Conn.(sqldriver.ExecerContext).ExecContext(ctx, query, args)
 	return r, c.lose(err)
@@ -138,11 +143,19 @@ type lossyTx struct {
 	conn *lossyConn
 }
 
-func (t *lossyTx) Commit() error { return t.conn.lose(t.tx.Commit()) }
+func (t *lossyTx) Commit() error {
+	if err := t.conn.lossy.before("COMMIT"); err != nil {
+		return err
+	}
+	return t.conn.lose(t.tx.Commit())
+}
 
 func (t *lossyTx) Rollback() error {
 	if t.conn.gone {
 		return sqldriver.ErrBadConn
+	}
+	if err := t.conn.lossy.before("ROLLBACK"); err != nil {
+		return err
 	}
 	return t.tx.Rollback()
 }

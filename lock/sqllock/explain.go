@@ -78,6 +78,7 @@ var numbers = []struct{ code, text string }{
 	{"Error 1021", diskFull},
 	{"Error 1114", diskFull},
 	{"Error 1040", noConnection},
+	{"Error 1047", "the server of the cluster has no majority"},
 	{"Error 1203", noConnection},
 	{"Error 1053", starts},
 	{"Error 3159", needsTLS},

@@ -148,24 +148,34 @@ func TestEndOfContextIsReported(t *testing.T) {
 	}
 }
 
-// A connection on which a rollback fails is closed: with an open transaction it would keep all others from writing.
-func TestRollbackFails(t *testing.T) {
-	t.Parallel()
-	on := sqlite(t)
-	db, l := on.lossyOn(t)
-	d := newDriver(t, db, on.dialect, sqllock.Options{})
-	fails := errors.New("disk I/O error")
-	l.Before = func(query string) error {
-		if query == "ROLLBACK" || strings.HasPrefix(query, "INSERT INTO cronce_series") {
-			return fails
+// A connection on which a rollback or a commit fails is closed: with an open transaction it would keep all others from
+// writing, and the next request on it would commit the rest of this one. A server of a Galera cluster without a quorum
+// refuses both.
+func TestEndOfTransactionFails(t *testing.T) {
+	each(t, func(t *testing.T, on database) {
+		for _, end := range []string{"ROLLBACK", "COMMIT"} {
+			db, l := on.lossyOn(t)
+			db.SetMaxOpenConns(1)
+			d := newDriver(t, db, on.dialect, sqllock.Options{Namespace: fresh()})
+			fails := errors.New("Error 1047: WSREP has not yet prepared node for application use")
+			broken := false
+			l.Before = func(query string) error {
+				if !broken && (query == end || end == "ROLLBACK" && strings.HasPrefix(query, "INSERT INTO cronce_series")) {
+					broken = query == end
+					return fails
+				}
+				return nil
+			}
+			if s := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0]; !errors.Is(s.Err, fails) || !broken {
+				t.Errorf("%s: the opening says %v, want that it failed", end, s.Err)
+			}
+			for _, d := range []*sqllock.Driver{d, newDriver(t, on.connect(t), on.dialect, sqllock.Options{Namespace: fresh()})} {
+				_, err := d.AcquireAll(t.Context(), []driver.Acquisition{{Key: "key", Owner: "n/1", TTL: minute}})
+				must(t, err)
+			}
+			if s := d.ReadSeries(t.Context(), []string{"job"})[0]; s.Mark != 0 {
+				t.Errorf("%s: the opening is committed: %+v", end, s)
+			}
 		}
-		return nil
-	}
-	if s := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0]; !errors.Is(s.Err, fails) {
-		t.Errorf("the opening says %v, want that it failed", s.Err)
-	}
-	for _, d := range []*sqllock.Driver{d, newDriver(t, on.connect(t), on.dialect, sqllock.Options{})} {
-		_, err := d.AcquireAll(t.Context(), []driver.Acquisition{{Key: "key", Owner: "n/1", TTL: minute}})
-		must(t, err)
-	}
+	})
 }

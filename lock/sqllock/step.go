@@ -64,10 +64,13 @@ func transaction[T any](ctx context.Context, conn *sql.Conn, do func(session) (T
 	}
 	v, err := do(tx)
 	if err != nil {
-		_ = tx.Rollback() // if it fails, the connection is dropped, which does the same
+		if tx.Rollback() != nil {
+			discard(conn) // with an open transaction it must not serve another request
+		}
 		return zero, notDone(broken(err))
 	}
 	if err := tx.Commit(); err != nil {
+		discard(conn)
 		return zero, broken(err)
 	}
 	return v, nil
