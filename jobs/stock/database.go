@@ -41,20 +41,14 @@ func NewDatabase(db *sql.DB, d Dialect) (*Database, error) {
 // transact calls f in a transaction. A time limit of the database ends the transaction of a stopped
 // process.
 func (b *Database) transact(ctx context.Context, sale string, f func(tx *transaction) error) error {
-	tx, err := b.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // no effect after Commit
-	if bound := sqltext.Bound(b.dialect); bound != "" {
-		if _, err := tx.ExecContext(ctx, bound); err != nil {
-			return fmt.Errorf("bound the transaction: %w", err)
+	return database.Transact(ctx, b.db, func(tx *sql.Tx) error {
+		if bound := sqltext.Bound(b.dialect); bound != "" {
+			if _, err := tx.ExecContext(ctx, bound); err != nil {
+				return fmt.Errorf("bound the transaction: %w", err)
+			}
 		}
-	}
-	if err := f(&transaction{tx: tx, dialect: b.dialect, sale: sale}); err != nil {
-		return err
-	}
-	return tx.Commit()
+		return f(&transaction{tx: tx, dialect: b.dialect, sale: sale})
+	})
 }
 
 // A transaction writes rows of one sale.
