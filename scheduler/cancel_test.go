@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -193,27 +194,43 @@ func TestNoticesWhileJobsChange(t *testing.T) {
 	})
 }
 
-// A refusing store refuses to notify of cancels.
-type refusing struct {
+// A brief store ends notices after a while.
+type brief struct {
 	scheduler.Store
+	after    time.Duration
 	requests *atomic.Int64
 }
 
-func (s refusing) NotifyRuns(context.Context, func(string)) error {
+func (s brief) NotifyRuns(ctx context.Context, _ func(string)) error {
 	s.requests.Add(1)
-	return errors.New("no permission")
+	if wait.Sleep(ctx, s.after) != nil {
+		return ctx.Err()
+	}
+	return errors.New("no notices")
 }
 
-// A node requests notices of a store that refuses them ever more rarely.
-func TestCancelNoticesAreRefused(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		var requests atomic.Int64
-		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Func: nothing})
-		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Store = refusing{cfg.Store, &requests} }
-		c.start()
-		c.pass(time.Hour)
-		if n := requests.Load(); n < 30 || n > 140 {
-			t.Errorf("%d requests within an hour, want about one a minute", n)
-		}
-	})
+// A node requests notices ever more rarely of a store that refuses them or does not answer, and soon again of one that gave them
+// until a proxy cut the idle connection.
+func TestNoticesEnd(t *testing.T) {
+	for _, row := range []struct {
+		after       time.Duration
+		least, most int64 // requests within an hour
+	}{
+		{0, 30, 140},
+		{10 * time.Second, 30, 110},
+		{30 * time.Second, 112, 120},
+	} {
+		t.Run(row.after.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var requests atomic.Int64
+				c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Func: nothing})
+				c.setup = func(_ int, cfg *scheduler.Config) { cfg.Store = brief{cfg.Store, row.after, &requests} }
+				c.start()
+				c.pass(time.Hour)
+				if n := requests.Load(); n < row.least || n > row.most {
+					t.Errorf("%d requests within an hour to a store that ends notices after %v, want %d to %d", n, row.after, row.least, row.most)
+				}
+			})
+		})
+	}
 }

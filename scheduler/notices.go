@@ -24,7 +24,7 @@ func (n *Node) heedNotices(life context.Context) {
 			_, _ = wait.Call(life, 0, func(ctx context.Context) (struct{}, error) { // a drain does not wait for a store that is silent
 				return struct{}{}, notifier.NotifyRuns(ctx, n.heed)
 			})
-			if time.Since(began) > renotify.Longest {
+			if time.Since(began) > worked {
 				failures = 1
 			}
 			pause = renotify.After(failures)
@@ -35,7 +35,12 @@ func (n *Node) heedNotices(life context.Context) {
 	}
 }
 
-// renotify are the pauses before the node subscribes again to the notices of a store that has ended them.
+// worked is the shortest time after which a subscription counts as one that worked. Most attempts that fail are shorter, and most
+// proxies cut an idle connection later.
+const worked = 20 * time.Second
+
+// renotify are the pauses before the node subscribes again to the notices of a store that has ended them. A subscription that
+// worked begins them anew.
 var renotify = wait.Backoff{First: time.Second, Longest: time.Minute, Spread: true}
 
 // heed renews the runs of a job, and reads the job for a run that an operator has requested.
