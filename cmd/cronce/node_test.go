@@ -124,7 +124,7 @@ func TestHangUpDrains(t *testing.T) {
 	}
 }
 
-// A run that does not end within the graces is interrupted, and the node still ends, also if a signal comes twice, as that of timeout.
+// A run that does not end within the graces is interrupted, and the node still ends, also if a signal comes twice, as timeout sends it.
 func TestDrainInterrupts(t *testing.T) {
 	t.Parallel()
 	for name, signals := range map[string][]syscall.Signal{

@@ -109,14 +109,14 @@ func TestRenewalInTheSocket(t *testing.T) {
 	}
 }
 
-// A looked is called when the warden looks into the socket, and finds it empty.
-type looked func()
+// An emptySocket is called when the warden reads the socket, and finds no request.
+type emptySocket func()
 
-func (l looked) Control(func(uintptr)) error    { l(); return nil }
-func (l looked) Read(func(uintptr) bool) error  { return nil }
-func (l looked) Write(func(uintptr) bool) error { return nil }
+func (s emptySocket) Control(func(uintptr)) error    { s(); return nil }
+func (s emptySocket) Read(func(uintptr) bool) error  { return nil }
+func (s emptySocket) Write(func(uintptr) bool) error { return nil }
 
-// A warden that was stopped just after it looked into the socket handles the renewals of that time before it acts, at its next
+// A warden that was stopped just after it found the socket empty handles the renewals of that time before it acts, at its next
 // event as well as after the search for the processes of another run.
 func TestStoppedAfterTheSocketWasEmpty(t *testing.T) {
 	for name, act := range map[string]func(*warden){
@@ -133,7 +133,7 @@ func TestStoppedAfterTheSocketWasEmpty(t *testing.T) {
 			runs: map[uint64]*wardenRun{1: run, 2: {request: request{ID: 2}, pid: gone.Process.Pid, reply: &reply{ID: 2}}}, owners: map[int]*wardenRun{}, replies: newReplies(nil)}
 		w.alarm.rang <- struct{}{}
 		times := 0
-		w.raw = looked(func() {
+		w.raw = emptySocket(func() {
 			times++
 			switch {
 			case times == 1:

@@ -82,8 +82,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A client of a Cluster, too, is told that a server expects TLS, if the client does not use it. A client that finds no
-// free connection in time has got no answer in time.
+// The explanation says that the server expects TLS, also for a client of a Cluster. A client without a free connection gets no
+// answer in time.
 func TestExplainClients(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -61,7 +61,7 @@ func explained(t *testing.T, name string, e explanation) {
 	}
 }
 
-// A pooler that shares sessions gives a connection one that lacks its prepared statements, or has those of another
+// A pooler shares sessions. A connection then gets a session without its prepared statements, or with statements of another
 // connection under the same names.
 func TestExplainSharedSession(t *testing.T) {
 	t.Parallel()

@@ -75,8 +75,8 @@ func isPattern(text string) bool { return strings.ContainsAny(text, "*?[") }
 // listed is the number of jobs that the question names.
 const listed = 20
 
-// confirmed asks on a terminal whether several jobs are to be changed; see agreed. In a script there is
-// nobody to answer.
+// confirmed asks on a terminal whether several jobs are to be changed; see agreed. In a script it
+// asks nothing.
 func (f *pauseFlags) confirmed(ctx context.Context, cmd *cobra.Command, jobs []string) (bool, error) {
 	if len(jobs) == 1 || f.yes || !onTerminal(cmd) {
 		return true, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/exit"
 )
 
-// A question is answered by a line. One that nobody answers before the context ends is a failure, unlike a no.
+// A line answers a question. If the context ends before the answer, the command fails; after a no it does not.
 func TestAgreed(t *testing.T) {
 	for _, row := range []struct {
 		answer, printed string

@@ -26,7 +26,7 @@ import (
 	"github.com/cronce/cronce/scheduler/metrics"
 )
 
-// The settings restore and durability reach the sale, and /readyz names what is not sold, which the metrics count.
+// The settings restore and durability reach the sale. /readyz names the products that are not sold, and the metrics count them.
 func TestOpen(t *testing.T) {
 	for restore, auto := range map[string]bool{"": false, "manual": false, settings.RestoreAuto: true} {
 		m := miniredis.RunT(t)
