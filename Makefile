@@ -1,4 +1,4 @@
-.PHONY: help test proof rigs losses searches chaos soak million mutants weigh stops lint fuzz bench build install tidy vuln sbom pin
+.PHONY: help test proof rigs searches chaos soak million mutants weigh stops lint fuzz bench build install tidy vuln sbom pin
 
 GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 CYCLONEDX = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.7.0
@@ -24,9 +24,9 @@ UNWATCHED = -gcflags=all=-dwarf=false $(foreach server,$(SERVERS),'-gcflags=$(se
 # Most of a first run compiles. A stack has its lines without the tables of a debugger, and one compilation serves what is built
 # for all targets. A compiler that collects garbage seldom, while it has less than 2 GiB, takes a fifth less time. Tests and their
 # nodes inherit both settings.
-test proof rigs losses searches lint: export GOFLAGS += -gcflags=all=-dwarf=false -ldflags=-w
-test proof rigs losses searches lint: export GOGC = 400
-test proof rigs losses searches lint: export GOMEMLIMIT = 2GiB
+test proof rigs searches lint: export GOFLAGS += -gcflags=all=-dwarf=false -ldflags=-w
+test proof rigs searches lint: export GOGC = 400
+test proof rigs searches lint: export GOMEMLIMIT = 2GiB
 
 # Searches by one goroutine, in which there is nothing to race: they go ten times as far without the detector.
 SEARCHES = TestSimulation|TestEverySheet|TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySequence|TestEverySequenceOfFences|TestLongSequences|TestEveryCluster|TestClusterSearchFindsMistakes|TestSharedQueueModel|TestExceptionsOfRandomHistories|TestEveryClaim|TestLongClaims|TestReadersAgree|TestChangesShowTheSame
@@ -56,19 +56,17 @@ test: install ## unit tests, simulated clusters, the contract of each store on i
 
 proof: install ## what make test leaves out: processes and servers under faults, chaos, losses, browsers, searches, long spans
 	@go build ./... && cd test && go build ./... # once: two commands at the same time would each compile all of it
-	@$(MAKE) --no-print-directory -j 2 rigs losses searches
+	@$(MAKE) --no-print-directory -j 2 rigs searches
 
-# The rigs wait most of the time: three packages at once, beside the losses. The browser takes longest, so it begins first. The
-# searches fill what is left. Processes under faults are what users run, and go without the detector; make soak races them.
+# The rigs wait most of the time: three packages at once, beside the searches. The browser takes longest, so it begins first.
+# Processes under faults are what users run, and go without the detector; make soak races them.
 rigs:
 	@cd test && $(GOTEST) -p 3 -parallel 6 -timeout 20m ./browser ./proof ./failover ./shards ./soak ./chronos ./history/...
 	@$(GOTEST) -p 3 -parallel 6 -timeout 20m $$(go list ./... | grep -E '$(RIGS)')
 
-losses:
-	@$(GOTEST) -p 3 -parallel 4 -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./cmd/shop ./internal/readme ./jobs/sms ./lock ./lock/redislock ./lock/redlock ./lock/zklock
-
+# Losses, processes under faults, searches and long spans: a search computes while the others wait.
 searches:
-	@$(GOTEST) -run '^($(SEARCHES)|$(SPANS))$$' ./lock/series ./scheduler ./scheduler/spec ./scheduler/verify ./scheduler/internal/claims ./ops ./lock/sqllock ./lock/zklock ./lock/redislock ./lock/redlock ./jobs/sms
+	@$(GOTEST) -p 3 -parallel 4 -timeout 20m -run '^($(PROOFS)|$(SEARCHES)|$(SPANS))$$' ./scheduler ./jobs/stock ./lock/sqllock ./lock/redislock ./internal/readme ./cmd/cronce ./lock/series ./jobs/sms ./lock/redlock ./lock/zklock ./cmd/shop ./scheduler/spec ./scheduler/verify ./scheduler/internal/claims ./ops ./lock
 
 mutants: install ## plant each known mistake in turn, and print those that no test notices: an hour
 	cd test && go run ./mutants -root ..

@@ -11,7 +11,7 @@ import (
 )
 
 // make test leaves out tests by their names alone, in whichever package they are. Each test of such a name is run by make proof: its
-// package is in the list of the target that runs the name.
+// package is in the list of make searches.
 func TestEachTestIsRun(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {
@@ -24,27 +24,17 @@ func TestEachTestIsRun(t *testing.T) {
 	variable := func(name string) []string {
 		return strings.Split(group(t, makefile, `(?m)^`+name+` = (.*)$`), "|")
 	}
-	packages := func(target string) []string {
-		return regexp.MustCompile(`\./\S+`).FindAllString(group(t, makefile, `(?m)^`+target+`:\n\t(.*)$`), -1)
-	}
+	names := slices.Concat(variable("SEARCHES"), variable("SPANS"), regexp.MustCompile(`(?m)^Test\w+$`).FindAllString(string(proofs), -1))
+	at := regexp.MustCompile(`\./\S+`).FindAllString(group(t, makefile, `(?m)^searches:\n\t(.*)$`), -1)
 	tests := testsByName(t)
-	for _, set := range []struct {
-		target string
-		names  []string
-	}{
-		{"searches", append(variable("SEARCHES"), variable("SPANS")...)},
-		{"losses", regexp.MustCompile(`(?m)^Test\w+$`).FindAllString(string(proofs), -1)},
-	} {
-		at := packages(set.target)
-		for _, name := range set.names {
-			where := tests[name]
-			if len(where) == 0 {
-				t.Errorf("%s: there is no such test", name)
-			}
-			for _, folder := range where {
-				if !slices.ContainsFunc(at, func(pattern string) bool { return matches(pattern, folder) }) {
-					t.Errorf("%s of %s: make test leaves it out, and make %s does not run it there: rename one of %v", name, folder, set.target, where)
-				}
+	for _, name := range names {
+		where := tests[name]
+		if len(where) == 0 {
+			t.Errorf("%s: there is no such test", name)
+		}
+		for _, folder := range where {
+			if !slices.ContainsFunc(at, func(pattern string) bool { return matches(pattern, folder) }) {
+				t.Errorf("%s of %s: make test leaves it out, and make searches does not run it there: rename one of %v", name, folder, where)
 			}
 		}
 	}
