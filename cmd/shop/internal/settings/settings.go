@@ -145,6 +145,7 @@ func read(source config.Source) (*File, error) {
 		source.Env = os.LookupEnv
 	}
 	f := &File{Config: *config.Default(source.Env)}
+	f.Shop.Address = defaultAddress
 	readable, err := config.ReadInto(f, &f.Config, source, config.NodeOverrides, func(c *config.Config) {
 		if c.Store == "" && c.Redis.URL == "" && len(c.Redis.Addresses) == 0 {
 			c.Redis.URL = config.DefaultRedis
@@ -152,9 +153,6 @@ func read(source config.Source) (*File, error) {
 	})
 	if !readable {
 		return nil, err
-	}
-	if f.Shop.Address == "" {
-		f.Shop.Address = defaultAddress
 	}
 	if source.Flag != nil {
 		if address, given := source.Flag("address"); given {
