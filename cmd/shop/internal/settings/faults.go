@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"cmp"
 	"fmt"
 	"net"
 	"slices"
@@ -163,6 +162,6 @@ func (f *File) zeroFaults(bad func(path, format string, args ...any)) {
 // ServedAs returns the host names that a shop accepts: the configured ones, and the host of its
 // address.
 func (s *Shop) ServedAs() []string {
-	host, _, _ := net.SplitHostPort(cmp.Or(s.Address, defaultAddress))
+	host, _, _ := net.SplitHostPort(s.Address)
 	return append(slices.Clone(s.Hosts), host)
 }
