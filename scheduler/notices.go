@@ -15,14 +15,14 @@ import (
 // subscription, the next turn of the reconciler or the next end of a run finds a request.
 func (n *Node) heedNotices(life context.Context) {
 	controlled, _ := n.cfg.Store.(series.Controlled)
-	audit := auditReader{store: controlled, timeout: n.cfg.StoreTimeout, heed: n.heed}
+	audit := auditReader{store: controlled, timeout: n.cfg.StoreTimeout, heed: n.onNotice}
 	notifier, notifies := n.cfg.Store.(series.RunNotifier)
 	for failures := 1; life.Err() == nil && (notifies || controlled != nil); failures++ {
 		pause := heartbeat.Every
 		if notifies {
 			began := time.Now()
 			_, _ = wait.Call(life, 0, func(ctx context.Context) (struct{}, error) { // a drain does not wait for a store that is silent
-				return struct{}{}, notifier.NotifyRuns(ctx, n.heed)
+				return struct{}{}, notifier.NotifyRuns(ctx, n.onNotice)
 			})
 			if time.Since(began) > worked {
 				failures = 1
@@ -43,8 +43,8 @@ const worked = 20 * time.Second
 // worked begins them anew.
 var renotify = wait.Backoff{First: time.Second, Longest: time.Minute, Spread: true}
 
-// heed renews the runs of a job, and reads the job for a run that an operator has requested.
-func (n *Node) heed(name string) {
+// onNotice renews the runs of a job, and reads the job for a run that an operator has requested.
+func (n *Node) onNotice(name string) {
 	n.claimer.RenewNow(name)
 	if j := n.registry.named(name); j != nil && !n.dispatcher.Draining() {
 		n.wanted.Add(j)

@@ -35,7 +35,7 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, migrations fs.FS, versi
 		return err
 	}
 	if pending, err := p.HasPending(ctx); d == SQLite && (pending || err != nil) {
-		done, err := turn(ctx, db, versions)
+		done, err := reserve(ctx, db, versions)
 		if err != nil {
 			return err
 		}

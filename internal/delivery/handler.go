@@ -209,10 +209,10 @@ func (l *lines) write(n line, lost int64) (taken bool) {
 		return true
 	}
 	if l.flows {
-		l.tell(lost)
+		l.reportLost(lost)
 	}
 	if l.handle(to, n.ctx, n.record) {
-		l.tell(lost)
+		l.reportLost(lost)
 		return true
 	}
 	return false
@@ -261,8 +261,8 @@ func (l *lines) handle(to slog.Handler, ctx context.Context, r slog.Record) bool
 	return l.flows
 }
 
-// tell writes the number of lost lines that the log has not reported yet.
-func (l *lines) tell(lost int64) {
+// reportLost writes the number of lost lines that the log has not reported yet.
+func (l *lines) reportLost(lost int64) {
 	to := l.report.Load().get()
 	if lost == l.reported || !to.Enabled(context.Background(), slog.LevelWarn) {
 		return

@@ -92,7 +92,7 @@ func (c *client) serve(ctx context.Context) error {
 	_ = conn.Close()
 	kill()
 	err = process.Wait()
-	c.bury()
+	c.endAll()
 	return errors.Join(err, readErr)
 }
 
@@ -160,9 +160,9 @@ func (c *client) end(r reply) {
 	}
 }
 
-// bury ends the children of a warden that is gone. Their main processes died with it. Processes
+// endAll ends the children of a warden that is gone. Their main processes died with it. Processes
 // that these had started are found by the run id.
-func (c *client) bury() {
+func (c *client) endAll() {
 	c.mu.Lock()
 	left := c.left
 	c.left = map[uint64]*remote{}

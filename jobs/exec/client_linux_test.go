@@ -75,14 +75,14 @@ func TestWaitForAWarden(t *testing.T) {
 // one that waits for its start.
 func TestRenewalInTheSocket(t *testing.T) {
 	conn, node := connected(t)
-	in, err := newInlet(conn)
+	in, err := newRequestQueue(conn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := bootTime()
 	later := now + int64(time.Hour)
 	run := &wardenRun{request: request{ID: 1, Term: now, Kill: now}}
-	w := &warden{inlet: in, runs: map[uint64]*wardenRun{1: run}, starts: []received{{request: request{ID: 2, Term: now, Kill: now}}}}
+	w := &warden{requestQueue: in, runs: map[uint64]*wardenRun{1: run}, starts: []received{{request: request{ID: 2, Term: now, Kill: now}}}}
 	w.reading.Store(true)
 	if !w.behind() {
 		t.Error("a request that has left the socket, and was not passed on yet, does not count as arrived")
@@ -129,7 +129,7 @@ func TestStoppedAfterTheSocketWasEmpty(t *testing.T) {
 		}
 		later := bootTime() + int64(time.Hour)
 		run := &wardenRun{request: request{ID: 1, Term: later, Kill: later}, pid: gone.Process.Pid}
-		w := &warden{inlet: inlet{requests: make(chan received, 1), reading: new(atomic.Bool)}, alarm: &alarm{-1, make(chan struct{}, 1)},
+		w := &warden{requestQueue: requestQueue{requests: make(chan received, 1), reading: new(atomic.Bool)}, alarm: &alarm{-1, make(chan struct{}, 1)},
 			runs: map[uint64]*wardenRun{1: run, 2: {request: request{ID: 2}, pid: gone.Process.Pid, reply: &reply{ID: 2}}}, owners: map[int]*wardenRun{}, replies: newReplies(nil)}
 		w.alarm.rang <- struct{}{}
 		times := 0

@@ -192,7 +192,7 @@ func TestNoRenewalWaitsForAStart(t *testing.T) {
 		}
 		refused[id] = []*os.File{null}
 	}
-	w := &warden{inlet: inlet{requests: make(chan received, 9)}, runs: map[uint64]*wardenRun{1: run}, replies: newReplies(nil)}
+	w := &warden{requestQueue: requestQueue{requests: make(chan received, 9)}, runs: map[uint64]*wardenRun{1: run}, replies: newReplies(nil)}
 	for _, q := range []request{
 		{Op: opStart, ID: 2, Term: 1000, Kill: later},
 		{Op: opStart, ID: 3, Term: 1000, Kill: 2000},

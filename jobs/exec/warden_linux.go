@@ -45,12 +45,12 @@ func Warden() error {
 	// ignored ones.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
-	inlet, err := newInlet(conn)
+	queue, err := newRequestQueue(conn)
 	if err != nil {
 		return err
 	}
 	w := &warden{
-		inlet: inlet, alarm: alarm, strict: newStrictForker(),
+		requestQueue: queue, alarm: alarm, strict: newStrictForker(),
 		exits: make(chan exit, 1024), forked: make(chan struct{}, 1),
 		runs: map[uint64]*wardenRun{}, owners: map[int]*wardenRun{}, replies: newReplies(conn),
 	}
@@ -88,7 +88,7 @@ func closeOnExec() {
 // A warden starts, kills and reaps the commands of one node. All its work is done by one goroutine,
 // except for reading requests and waiting for processes.
 type warden struct {
-	inlet
+	requestQueue
 	alarm   *alarm
 	strict  *forker
 	gone    bool

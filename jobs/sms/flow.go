@@ -22,8 +22,8 @@ type flow struct {
 	most   int // bound for held messages that were refused before
 
 	mu      sync.Mutex
-	line    []errand // guarded by mu: taken, and not sent yet, in order
-	sending int      // guarded by mu: goroutines that are sending a message
+	line    []pendingMessage // guarded by mu: taken, and not sent yet, in order
+	sending int              // guarded by mu: goroutines that are sending a message
 
 	answers chan answered // capacity is the window, so that no goroutine blocks
 	stopped atomic.Bool   // make no further request
@@ -47,8 +47,8 @@ type answered struct {
 	through  int // number of messages that had got through when the piece was taken
 }
 
-// An errand is a message to be sent, with the store's clock at the time it was taken.
-type errand struct {
+// A pendingMessage is a message to be sent, with the store's clock at the time it was taken.
+type pendingMessage struct {
 	answered
 	clock clock
 }
@@ -166,7 +166,7 @@ func (f *flow) send(ctx context.Context, t taking) {
 			f.before++
 		}
 		f.flying++
-		f.line = append(f.line, errand{answered{piece: p, through: f.sum.through}, t.clock})
+		f.line = append(f.line, pendingMessage{answered{piece: p, through: f.sum.through}, t.clock})
 	}
 	f.start(ctx)
 }
@@ -183,7 +183,7 @@ func (f *flow) start(ctx context.Context) {
 
 // exchange makes the requests for one message. The gateway may end the goroutine with
 // runtime.Goexit, so the result is prepared for that.
-func (f *flow) exchange(ctx context.Context, e errand) {
+func (f *flow) exchange(ctx context.Context, e pendingMessage) {
 	e.exchange = exchange{made: 1, unsure: 1, err: errors.New("the gateway ended its goroutine")}
 	defer func() {
 		if e.exchange.refusal() != nil {

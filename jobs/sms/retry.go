@@ -104,23 +104,23 @@ func safely(ctx context.Context, g Gateway, m Message) (err error) {
 	if err == nil {
 		return nil
 	}
-	said := &said{text: err.Error()}
+	kept := &gatewayText{text: err.Error()}
 	if e, ok := errors.AsType[*GatewayError](err); ok {
-		said.GatewayError = &GatewayError{Status: e.Status, Permanent: e.Permanent, Pause: e.Pause, Route: e.Route, Unsure: e.Unsure,
+		kept.GatewayError = &GatewayError{Status: e.Status, Permanent: e.Permanent, Pause: e.Pause, Route: e.Route, Unsure: e.Unsure,
 			After: min(e.After, longestPause)}
 	}
-	return said
+	return kept
 }
 
-// said is the text of a gateway's error.
-type said struct {
+// gatewayText is the text of a gateway's error.
+type gatewayText struct {
 	*GatewayError // nil: the error contained none
 	text          string
 }
 
-func (s *said) Error() string { return s.text }
+func (s *gatewayText) Error() string { return s.text }
 
-func (s *said) Unwrap() error {
+func (s *gatewayText) Unwrap() error {
 	if s.GatewayError == nil {
 		return nil
 	}

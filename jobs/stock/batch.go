@@ -21,7 +21,7 @@ type batch struct {
 	lost      []string         // ids of orders without a record in the store
 	unread    map[string]error // by id: the record cannot be read
 	bad       map[string]error // by product: the total cannot be read
-	seen      point            // the shelf, as this process knows it
+	seen      changeCounts     // the shelf, as this process knows it
 	skus      []string         // products whose totals are written; none: all
 
 	numbered bool // the totals are written already: it needs no number

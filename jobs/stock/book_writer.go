@@ -52,9 +52,9 @@ func (c *bookWriter) close() {
 // An entry is a record, or a product, that a caller waits for.
 type entry struct {
 	record Record
-	sku    string // the product; empty: the entry is a record
-	at     point  // the shelf at the store's answer
-	err    error  // the result, once done is closed
+	sku    string       // the product; empty: the entry is a record
+	at     changeCounts // the shelf at the store's answer
+	err    error        // the result, once done is closed
 	done   chan struct{}
 }
 

@@ -13,7 +13,7 @@ import (
 const lockedTime = time.Second
 
 // together returns the common epoch of entries, and the highest counts that they have seen.
-func together(entries []*entry) (to point, err error) {
+func together(entries []*entry) (to changeCounts, err error) {
 	to.epoch = entries[0].at.epoch
 	for _, e := range entries {
 		if e.at.epoch != to.epoch {

@@ -24,15 +24,15 @@ type shelf struct {
 	comparing chan struct{} // holds a value while a goroutine compares
 
 	mu         sync.Mutex
-	seen       point     // the highest counts seen; the epoch is empty until the first comparison with the book
-	answered   time.Time // time of the store's last answer
-	closed     error     // why nothing is sold, an ErrStockUnknown; nil: the sale is open
-	comparedAt time.Time // time of the comparison that set closed
-	halted     []string  // products that are not sold, by the store's last answer
+	seen       changeCounts // the highest counts seen; the epoch is empty until the first comparison with the book
+	answered   time.Time    // time of the store's last answer
+	closed     error        // why nothing is sold, an ErrStockUnknown; nil: the sale is open
+	comparedAt time.Time    // time of the comparison that set closed
+	halted     []string     // products that are not sold, by the store's last answer
 }
 
-// A point is the number of changes of a shelf at an answer of the store.
-type point struct {
+// A changeCounts is the number of changes of a shelf at an answer of the store.
+type changeCounts struct {
 	epoch   string // of the shelf
 	changes int64  // acknowledged in the epoch
 	own     int64  // of these, to this process
@@ -43,7 +43,7 @@ type point struct {
 const acknowledgedFor = time.Hour
 
 // learn keeps the highest counts of the store. A store with lower counts has lost data.
-func (h *shelf) learn(at point) {
+func (h *shelf) learn(at changeCounts) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.seen.epoch == at.epoch {
@@ -60,13 +60,13 @@ func (h *shelf) found(epoch string, changes int64, closed error) {
 		return
 	}
 	if h.seen.epoch != epoch {
-		h.seen = point{epoch: epoch}
+		h.seen = changeCounts{epoch: epoch}
 	}
 	h.seen.changes, h.answered = max(h.seen.changes, changes), time.Now()
 }
 
 // least returns the counts that the store must have reached. The caller holds h.mu.
-func (h *shelf) least() point {
+func (h *shelf) least() changeCounts {
 	least := h.seen
 	if time.Since(h.answered) > acknowledgedFor/2 {
 		least.own = 0 // the store may have dropped the number by now
@@ -101,9 +101,9 @@ func (s *Sale) forgotten(err error) error {
 // known returns the counts that the store must have reached. It compares the store with the book if
 // that was never done, or if the sale was closed for longer than comparePause. The epoch of a sale
 // without a book is empty.
-func (s *Sale) known(ctx context.Context) (least point, err error) {
+func (s *Sale) known(ctx context.Context) (least changeCounts, err error) {
 	if s.options.Book == nil {
-		return point{}, nil
+		return changeCounts{}, nil
 	}
 	read := func() (fresh bool) {
 		s.shelf.mu.Lock()
@@ -115,7 +115,7 @@ func (s *Sale) known(ctx context.Context) (least point, err error) {
 		return least, err
 	}
 	if err := s.Probe(ctx); err != nil {
-		return point{}, err
+		return changeCounts{}, err
 	}
 	read()
 	return least, err
@@ -123,27 +123,27 @@ func (s *Sale) known(ctx context.Context) (least point, err error) {
 
 // change runs a script that changes the sale, on a shelf that has lost nothing. It returns the
 // answer and the counts of the shelf.
-func (s *Sale) change(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, point, error) {
+func (s *Sale) change(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, changeCounts, error) {
 	for {
 		least, err := s.known(ctx)
 		if err != nil {
-			return nil, point{}, err
+			return nil, changeCounts{}, err
 		}
 		keys, args := s.onShelf(least, keys, args)
 		answer, err := s.askConfirmed(ctx, script, keys, args...)
 		if err != nil {
-			return nil, point{}, err
+			return nil, changeCounts{}, err
 		}
 		if is(answer, "shelf", 2) {
 			if err := s.adopt(ctx, least.epoch, answer[1]); err != nil {
-				return nil, point{}, err
+				return nil, changeCounts{}, err
 			}
 			continue
 		}
 		last := len(answer) - 2
-		at := point{epoch: least.epoch}
+		at := changeCounts{epoch: least.epoch}
 		if last < 0 || parseNumbers(answer[last:], &at.changes, &at.own) != nil {
-			return nil, point{}, unknownAnswer(answer)
+			return nil, changeCounts{}, unknownAnswer(answer)
 		}
 		s.shelf.learn(at)
 		return answer[:last], at, nil
@@ -151,7 +151,7 @@ func (s *Sale) change(ctx context.Context, script *redis.Script, keys []string, 
 }
 
 // onShelf appends the keys and arguments that lua/shelf.lua reads.
-func (s *Sale) onShelf(least point, keys []string, args []any) ([]string, []any) {
+func (s *Sale) onShelf(least changeCounts, keys []string, args []any) ([]string, []any) {
 	return append(slices.Clip(keys), s.acknowledgedKey(least.epoch), s.key(keyShelf)),
 		append(slices.Clip(args), least.epoch, least.changes, least.own)
 }
@@ -244,7 +244,7 @@ func (s *Sale) uncompared(ctx context.Context, err error) error {
 }
 
 // lacks reports whether the store answers that it lacks changes or the epoch. The book may have used up ctx.
-func (s *Sale) lacks(ctx context.Context, least point) bool {
+func (s *Sale) lacks(ctx context.Context, least changeCounts) bool {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), comparePause)
 	defer stop()
 	keys, args := s.onShelf(least, nil, nil)

@@ -21,7 +21,7 @@ var argumentTests = []test{
 }
 
 // done returns a context that has ended: a refused request is not sent, so its error is not doubt.
-func (s *stand) done() context.Context {
+func (s *fixture) done() context.Context {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	return ctx
@@ -106,7 +106,7 @@ func andKeys[T any](all []spoilt[T], set func(of *T, key string)) []spoilt[T] {
 	return all
 }
 
-func badClaims(s *stand) {
+func badClaims(s *fixture) {
 	s.open()
 	s.unchanged(func() {
 		for _, b := range andKeys(badClaim, func(c *series.Claim, key string) { c.Key = key }) {
@@ -119,7 +119,7 @@ func badClaims(s *stand) {
 	})
 }
 
-func badRuns(s *stand) {
+func badRuns(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.unchanged(func() {
@@ -147,7 +147,7 @@ func badRuns(s *stand) {
 	equal(s, "ended again as done", s.ended(run, series.RunDone).Ended, true)
 }
 
-func badShards(s *stand) {
+func badShards(s *fixture) {
 	s.open()
 	ref := series.RunRef{Key: s.key, Number: s.due(1), Owner: s.owner(), Fence: 1, TTL: long, Shards: 2}
 	s.unchanged(func() {
@@ -180,7 +180,7 @@ func badShards(s *stand) {
 	})
 }
 
-func badOthers(s *stand) {
+func badOthers(s *fixture) {
 	for _, key := range badKeys {
 		s.refused(s.front().Open(s.done(), []series.OpenRequest{{Key: key, Node: "n"}})[0].Err, "key")
 		s.refused(s.front().ReadSeries(s.done(), []string{key})[0].Err, "key")
@@ -238,7 +238,7 @@ func badOthers(s *stand) {
 	s.refused(s.front().Control(s.done(), s.change(series.ActionRun)).Err, "until") // no run starts by 0
 }
 
-func badAmongGood(s *stand) {
+func badAmongGood(s *fixture) {
 	cs := s.fleet(4)
 	cs[1].Owner, cs[3].Key = "", "\n"
 	for i, a := range s.front().Claim(s.ctx, cs) {

@@ -20,7 +20,7 @@ var clockStepTests = []test{
 	{"a clock that steps forward ends leases", clockForward},
 }
 
-func (s *stand) readings() []driver.ClockReading {
+func (s *fixture) readings() []driver.ClockReading {
 	s.Helper()
 	rs, err := s.driver.(driver.Clocked).Now(s.ctx)
 	if err != nil || len(rs) == 0 {
@@ -29,7 +29,7 @@ func (s *stand) readings() []driver.ClockReading {
 	return rs
 }
 
-func clockReads(s *stand) {
+func clockReads(s *fixture) {
 	before := time.Now()
 	rs := s.readings()
 	after := time.Now()
@@ -46,7 +46,7 @@ func clockReads(s *stand) {
 	equal(s, "the process that answers", later[0].Process, rs[0].Process)
 }
 
-func clockJudges(s *stand) {
+func clockJudges(s *fixture) {
 	if s.numbered == nil {
 		return
 	}
@@ -58,18 +58,18 @@ func clockJudges(s *stand) {
 	}
 }
 
-func clockDoubt(s *stand) {
+func clockDoubt(s *fixture) {
 	rs, err := s.driver.(driver.Clocked).Now(s.done())
 	s.canceled("now", err)
 	equal(s, "readings", len(rs), 0)
 }
 
 // step moves the store's clock by d, in either direction.
-func (s *stand) step(d time.Duration) {
+func (s *fixture) step(d time.Duration) {
 	s.env.SetClock(time.UnixMilli(s.look().Now).Add(d))
 }
 
-func clockBack(s *stand) {
+func clockBack(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(3))
 	s.ended(run, series.RunDone)
@@ -85,7 +85,7 @@ func clockBack(s *stand) {
 	s.unchanged(func() { s.claimed(s.next(3), series.KindPassed) })
 }
 
-func clockBackFence(s *stand) {
+func clockBackFence(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.step(-30 * time.Millisecond) // the mark stays within the tolerance
@@ -97,7 +97,7 @@ func clockBackFence(s *stand) {
 	}
 }
 
-func clockForward(s *stand) {
+func clockForward(s *fixture) {
 	_, h := s.acquire(s.acquisition(long))
 	s.open()
 	_, run := s.granted(s.next(1))

@@ -32,10 +32,10 @@ type Env struct {
 	// Forget deletes all data of the store opened last, as FLUSHALL does. Nil: tests that need it
 	// are not run.
 	Forget func()
-	// Desert takes a place for an owner in the store opened last, like a process that dies right
+	// Abandon takes a place for an owner in the store opened last, like a process that dies right
 	// after that. The key is held, so the error is a *lock.HeldError. Nil: tests that need it are
 	// not run.
-	Desert func(a driver.Acquisition) error
+	Abandon func(a driver.Acquisition) error
 	// Spoil replaces a plain key's lease, in the store opened last, by data that the store cannot
 	// read. Nil: tests that need it are not run.
 	Spoil func(key string)
@@ -79,7 +79,7 @@ type part struct {
 // A test checks one rule, named by a sentence.
 type test struct {
 	name string
-	do   func(s *stand)
+	do   func(s *fixture)
 }
 
 // A need is a requirement of a part on the driver and on the Env.
@@ -94,7 +94,7 @@ const (
 	needForget
 	needWaiter
 	needInspector
-	needDesert
+	needAbandon
 	needSharer
 	needSeveral
 	needPeeker
@@ -110,11 +110,11 @@ var parts = []part{
 	{"plain leases", 0, plainTests},
 	{"plain fences", 0, plainFenceTests},
 	{"waiting", needWaiter | needInspector, waitTests},
-	{"waiters that die", needWaiter | needInspector | needDesert, desertTests},
+	{"waiters that die", needWaiter | needInspector | needAbandon, abandonTests},
 	{"sharing", needSharer, sharingTests},
 	{"sharing and waiting", needSharer | needWaiter | needInspector, sharingWaitTests},
-	{"sharing with waiters that die", needSharer | needWaiter | needInspector | needDesert, sharingDesertTests},
-	{"sharing with waiters that fall silent", needSharer | needWaiter | needInspector | needDesert, sharingSilentTests},
+	{"sharing with waiters that die", needSharer | needWaiter | needInspector | needAbandon, sharingAbandonTests},
+	{"sharing with waiters that fall silent", needSharer | needWaiter | needInspector | needAbandon, sharingSilentTests},
 	{"several keys", needSeveral, severalTests},
 	{"renewals of several", needRenewer, renewalTests},
 	{"looking", needInspector, inspectTests},
@@ -154,7 +154,7 @@ var parts = []part{
 func (p *part) run(t *testing.T, env Env) {
 	for _, c := range p.tests {
 		t.Run(c.name, func(t *testing.T) {
-			env.In(t, func(t *testing.T) { c.do(newStand(t, env)) })
+			env.In(t, func(t *testing.T) { c.do(newFixture(t, env)) })
 		})
 	}
 }
@@ -188,7 +188,7 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 		{needSharer, sharer, "lock.Sharer"},
 		{needSeveral, several, "lock.Several"},
 		{needRenewer, renewer, "driver.MultiRenewer"},
-		{needDesert, env.Desert != nil, "Env.Desert"},
+		{needAbandon, env.Abandon != nil, "Env.Abandon"},
 		{needNumbered, numbered, "lock.Numbered with a lock.Controlled"},
 		{needJournal, journaled, "lock.Journaled"},
 		{needClock, clocked, "lock.Clocked"},

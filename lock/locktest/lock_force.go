@@ -39,7 +39,7 @@ func forcing(id string) driver.ForceRequest {
 	return driver.ForceRequest{Key: "key", ID: id, By: "alice@host", Reason: longReason}
 }
 
-func (s *stand) forced(id string) driver.ForceRecord {
+func (s *fixture) forced(id string) driver.ForceRecord {
 	s.Helper()
 	made, err := s.driver.(driver.Forcer).Force(s.ctx, forcing(id))
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *stand) forced(id string) driver.ForceRecord {
 	return made
 }
 
-func (s *stand) forcings(key string) []driver.ForceRecord {
+func (s *fixture) forcings(key string) []driver.ForceRecord {
 	s.Helper()
 	all, err := s.driver.(driver.Forcer).ForceRecords(s.ctx, key)
 	if err != nil {
@@ -58,12 +58,12 @@ func (s *stand) forcings(key string) []driver.ForceRecord {
 }
 
 // same fails the test unless the two records are the same.
-func (s *stand) same(what string, got, want driver.ForceRecord) {
+func (s *fixture) same(what string, got, want driver.ForceRecord) {
 	s.Helper()
 	equal(s, what, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
 }
 
-func forceFrees(s *stand) {
+func forceFrees(s *fixture) {
 	for _, limit := range s.limits() {
 		for _, next := range s.limits() {
 			a := s.acquisition(long)
@@ -80,7 +80,7 @@ func forceFrees(s *stand) {
 	}
 }
 
-func forceRecord(s *stand) {
+func forceRecord(s *fixture) {
 	g, h := s.acquire(s.acquisition(long))
 	before := s.clock()
 	made := s.forced("id 1")
@@ -97,7 +97,7 @@ func forceRecord(s *stand) {
 }
 
 // clock returns the store's clock in ms; if the store has none, a fence gives the time.
-func (s *stand) clock() int64 {
+func (s *fixture) clock() int64 {
 	s.Helper()
 	clocked, is := s.driver.(driver.Clocked)
 	if !is {
@@ -110,7 +110,7 @@ func (s *stand) clock() int64 {
 	return rs[0].Time.UnixMilli()
 }
 
-func forceAgain(s *stand) {
+func forceAgain(s *fixture) {
 	s.acquire(s.acquisition(long))
 	first := s.forced("id")
 	s.same("the record", s.forced("id"), first)
@@ -123,7 +123,7 @@ func forceAgain(s *stand) {
 	equal(s, "records", len(s.forcings("key")), 1)
 }
 
-func forceFree(s *stand) {
+func forceFree(s *fixture) {
 	free := func(what string) {
 		s.Helper()
 		if made, err := s.driver.(driver.Forcer).Force(s.ctx, forcing("id")); !errors.Is(err, driver.ErrFree) {
@@ -140,7 +140,7 @@ func forceFree(s *stand) {
 	equal(s, "records", len(s.forcings("key")), 0)
 }
 
-func forceShared(s *stand) {
+func forceShared(s *fixture) {
 	if _, shares := s.driver.(driver.Sharer); !shares {
 		return
 	}
@@ -165,7 +165,7 @@ func forceShared(s *stand) {
 	}
 }
 
-func forceLost(s *stand) {
+func forceLost(s *fixture) {
 	for _, limit := range s.limits() {
 		a := s.acquisition(long)
 		a.Limit = limit
@@ -196,7 +196,7 @@ func forceLost(s *stand) {
 	}
 }
 
-func forceCause(s *stand) {
+func forceCause(s *fixture) {
 	l := lock.New(s.driver, "node 1/a")
 	for _, limit := range s.limits() {
 		ttl := short
@@ -208,7 +208,7 @@ func forceCause(s *stand) {
 
 // forcedCause forces the lock of a lease, and fails the test unless that is the cause with which the
 // lease ends. It returns false if no renewal was answered before the end of a short lease.
-func (s *stand) forcedCause(l *lock.Locker, o lock.Options) bool {
+func (s *fixture) forcedCause(l *lock.Locker, o lock.Options) bool {
 	lease, err := l.TryAcquire(s.ctx, "key", o)
 	if err != nil {
 		s.Fatalf("acquire: %v", err)
@@ -238,7 +238,7 @@ func (s *stand) forcedCause(l *lock.Locker, o lock.Options) bool {
 	return true
 }
 
-func forceServes(s *stand) {
+func forceServes(s *fixture) {
 	_, can := s.driver.(driver.Waiter)
 	if _, inspects := s.driver.(driver.Inspector); !can || !inspects {
 		return
@@ -253,11 +253,11 @@ func forceServes(s *stand) {
 	s.release(next)
 }
 
-func forceKept(s *stand) {
-	if _, inspects := s.driver.(driver.Inspector); !inspects || s.env.Desert == nil {
+func forceKept(s *fixture) {
+	if _, inspects := s.driver.(driver.Inspector); !inspects || s.env.Abandon == nil {
 		return
 	}
-	h, dead := s.desert()
+	h, dead := s.abandon()
 	s.release(h)
 	equal(s, "for whom it is kept", s.inspect("key").Owner, dead.Owner)
 	if made, err := s.driver.(driver.Forcer).Force(s.ctx, forcing("id")); !errors.Is(err, driver.ErrFree) {
@@ -267,7 +267,7 @@ func forceKept(s *stand) {
 	s.acquire(dead)
 }
 
-func forceMost(s *stand) {
+func forceMost(s *fixture) {
 	for i := range driver.MaxForceRecords + 2 {
 		s.acquire(s.acquisition(long))
 		s.forced(fmt.Sprint(i))
@@ -280,7 +280,7 @@ func forceMost(s *stand) {
 }
 
 // forceOld needs a clock that is moved by hand.
-func forceOld(s *stand) {
+func forceOld(s *fixture) {
 	if !s.env.exact() {
 		return
 	}
@@ -295,7 +295,7 @@ func forceOld(s *stand) {
 	equal(s, "records after it", len(s.forcings("key")), 0)
 }
 
-func forceDoubt(s *stand) {
+func forceDoubt(s *fixture) {
 	s.acquire(s.acquisition(long))
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
@@ -310,7 +310,7 @@ func forceDoubt(s *stand) {
 	equal(s, "records", len(s.forcings("key")), 0)
 }
 
-func forceArguments(s *stand) {
+func forceArguments(s *fixture) {
 	forcer := s.front()
 	for _, c := range []struct {
 		argument string

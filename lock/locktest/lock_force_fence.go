@@ -10,7 +10,7 @@ import (
 
 // forcedOf forces an unlock of the leases whose fences are in [from, to]. The record is zero if no
 // owner holds the key with such a fence.
-func (s *stand) forcedOf(id string, from, to int64) driver.ForceRecord {
+func (s *fixture) forcedOf(id string, from, to int64) driver.ForceRecord {
 	s.Helper()
 	f := forcing(id)
 	f.From, f.To = from, to
@@ -24,7 +24,7 @@ func (s *stand) forcedOf(id string, from, to int64) driver.ForceRecord {
 	return made
 }
 
-func forceFences(s *stand) {
+func forceFences(s *fixture) {
 	for _, limit := range s.limits() {
 		for i, c := range []struct {
 			below, above int64 // the distances of the range's ends from the lease's fence
@@ -52,7 +52,7 @@ func forceFences(s *stand) {
 }
 
 // A request that arrives when another owner has the key does not affect that owner.
-func forceLate(s *stand) {
+func forceLate(s *fixture) {
 	for _, limit := range s.limits() {
 		a := s.acquisition(long)
 		a.Limit = limit
@@ -71,7 +71,7 @@ func forceLate(s *stand) {
 	}
 }
 
-func forceSome(s *stand) {
+func forceSome(s *fixture) {
 	if _, shares := s.driver.(driver.Sharer); !shares {
 		return
 	}
@@ -97,7 +97,7 @@ func forceSome(s *stand) {
 
 // The release of a lease that was taken reports this before its renewal has, and again when
 // repeated.
-func forceReleased(s *stand) {
+func forceReleased(s *fixture) {
 	for _, limit := range s.limits() {
 		a := s.acquisition(long)
 		a.Limit = limit

@@ -13,9 +13,9 @@ var inspectTests = []test{
 	{"a bad key is refused", inspectArguments},
 }
 
-func inspectFree(s *stand) { equal(s, "the key", s.inspect("key"), driver.KeyState{}) }
+func inspectFree(s *fixture) { equal(s, "the key", s.inspect("key"), driver.KeyState{}) }
 
-func inspectHeld(s *stand) {
+func inspectHeld(s *fixture) {
 	g, h := s.acquire(driver.Acquisition{Key: "a {key}", Owner: "who?/1", TTL: long})
 	at := s.inspect("a {key}")
 	s.within("left", at.Left, long)
@@ -23,13 +23,13 @@ func inspectHeld(s *stand) {
 	equal(s, "the key", at, driver.KeyState{Owner: h.Owner, Fence: g.Fence})
 }
 
-func inspectExpired(s *stand) {
+func inspectExpired(s *fixture) {
 	s.acquire(s.acquisition(short))
 	s.env.Wait(short + slack)
 	equal(s, "the key", s.inspect("key"), driver.KeyState{})
 }
 
-func inspectArguments(s *stand) {
+func inspectArguments(s *fixture) {
 	_, err := s.front().Inspect(s.ctx, "")
 	if e, ok := errors.AsType[*driver.ArgumentError](err); !ok || e.Argument != "key" {
 		s.Fatalf("the error is %v, want one that names the key", err)

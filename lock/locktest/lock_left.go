@@ -30,13 +30,13 @@ func (l late) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, err
 // polled hides that a store can wait.
 type polled struct{ driver.Driver }
 
-func plainLeft(s *stand) {
+func plainLeft(s *fixture) {
 	store := late{s.driver, make(chan struct{}, 1), make(chan struct{})}
 	l := lock.New(polled{store}, "a")
 	s.leaves(&store, l, l.TryAcquire)
 }
 
-func waitLeft(s *stand) {
+func waitLeft(s *fixture) {
 	store := late{s.driver, make(chan struct{}, 1), make(chan struct{})}
 	l := lock.New(store, "a")
 	s.leaves(&store, l, l.Acquire)
@@ -44,7 +44,7 @@ func waitLeft(s *stand) {
 
 // leaves cancels a request that the store has not answered, lets the store grant it
 // then, and fails the test unless the key is free after that.
-func (s *stand) leaves(store *late, l *lock.Locker, acquire func(context.Context, string, lock.Options) (*lock.Lease, error)) {
+func (s *fixture) leaves(store *late, l *lock.Locker, acquire func(context.Context, string, lock.Options) (*lock.Lease, error)) {
 	s.Helper()
 	ctx, stop := context.WithCancel(s.ctx)
 	answer := make(chan error, 1)

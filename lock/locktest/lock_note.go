@@ -11,7 +11,7 @@ import (
 // longNote contains characters that have a special meaning in some store.
 const longNote = "why: 50% of \"a\\b\" 'c' {d}, e/f.1 é #1# (g) *h? [i] \u200d-$&^ + x+"
 
-func sharingNote(s *stand) {
+func sharingNote(s *fixture) {
 	l := lock.New(s.driver, "node 1/a")
 	for _, limit := range []int{1, 2, lock.NoLimit} {
 		lease, err := l.TryAcquire(s.ctx, "key", lock.Options{Limit: limit, Note: longNote})
@@ -28,7 +28,7 @@ func sharingNote(s *stand) {
 }
 
 // noted fails the test unless the lease with the fence is the only one, with its note.
-func (s *stand) noted(l *lock.Locker, fence int64) {
+func (s *fixture) noted(l *lock.Locker, fence int64) {
 	s.Helper()
 	all, err := l.Holders(s.ctx, "key")
 	if err != nil || len(all) != 1 {
@@ -39,7 +39,7 @@ func (s *stand) noted(l *lock.Locker, fence int64) {
 	equal(s, "the node", driver.NodeOf(all[0].Owner), "node 1/a")
 }
 
-func waitNote(s *stand) {
+func waitNote(s *fixture) {
 	_, h := s.acquire(s.acquisition(long))
 	l := lock.New(s.driver, "node 1/a")
 	got := make(chan *lock.Lease, 1)

@@ -30,12 +30,12 @@ var plainTests = []test{
 	{"what is granted to a Locker whose caller has left is given back", plainLeft},
 }
 
-func (s *stand) acquisition(ttl time.Duration) driver.Acquisition {
+func (s *fixture) acquisition(ttl time.Duration) driver.Acquisition {
 	return driver.Acquisition{Key: "key", Owner: s.owner(), TTL: ttl}
 }
 
 // acquire takes a key and returns the grant and the reference to its lease.
-func (s *stand) acquire(a driver.Acquisition) (driver.Grant, driver.LeaseRef) {
+func (s *fixture) acquire(a driver.Acquisition) (driver.Grant, driver.LeaseRef) {
 	s.Helper()
 	g, err := s.driver.Acquire(s.ctx, a)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *stand) acquire(a driver.Acquisition) (driver.Grant, driver.LeaseRef) {
 }
 
 // held fails the test unless the key is refused to a, and returns the refusal.
-func (s *stand) held(a driver.Acquisition) *driver.HeldError {
+func (s *fixture) held(a driver.Acquisition) *driver.HeldError {
 	s.Helper()
 	g, err := s.driver.Acquire(s.ctx, a)
 	held, ok := errors.AsType[*driver.HeldError](err)
@@ -55,14 +55,14 @@ func (s *stand) held(a driver.Acquisition) *driver.HeldError {
 	return held
 }
 
-func (s *stand) lost(err error) {
+func (s *fixture) lost(err error) {
 	s.Helper()
 	if !errors.Is(err, driver.ErrLost) {
 		s.Fatalf("the error is %v, want lock.ErrLost", err)
 	}
 }
 
-func (s *stand) release(h driver.LeaseRef) {
+func (s *fixture) release(h driver.LeaseRef) {
 	s.Helper()
 	if err := s.driver.Release(s.ctx, h); err != nil {
 		s.Fatalf("release: %v", err)
@@ -71,7 +71,7 @@ func (s *stand) release(h driver.LeaseRef) {
 
 // within fails the test unless got is want. If the clock runs by itself, got may be lower by the
 // time that an answer may take on a loaded machine.
-func (s *stand) within(what string, got, want time.Duration) {
+func (s *fixture) within(what string, got, want time.Duration) {
 	s.Helper()
 	least := want
 	if !s.env.exact() {
@@ -82,7 +82,7 @@ func (s *stand) within(what string, got, want time.Duration) {
 	}
 }
 
-func plainFree(s *stand) {
+func plainFree(s *fixture) {
 	g, _ := s.acquire(s.acquisition(long))
 	s.within("left", g.Left, long)
 	if g.Fence <= 0 {
@@ -90,14 +90,14 @@ func plainFree(s *stand) {
 	}
 }
 
-func plainHeld(s *stand) {
+func plainHeld(s *fixture) {
 	s.acquire(s.acquisition(long))
 	held := s.held(s.acquisition(long))
 	equal(s, "the key of the refusal", held.Key, "key")
 	s.within("left", held.Left, long)
 }
 
-func plainAgain(s *stand) {
+func plainAgain(s *fixture) {
 	a := s.acquisition(long)
 	first, _ := s.acquire(a)
 	s.env.Wait(100 * time.Millisecond)
@@ -108,13 +108,13 @@ func plainAgain(s *stand) {
 	}
 }
 
-func plainReleased(s *stand) {
+func plainReleased(s *fixture) {
 	_, h := s.acquire(s.acquisition(long))
 	s.release(h)
 	s.acquire(s.acquisition(long))
 }
 
-func plainExpired(s *stand) {
+func plainExpired(s *fixture) {
 	_, h := s.acquire(s.acquisition(long))
 	_ = s.held(s.acquisition(short))
 	s.expires(h)
@@ -122,14 +122,14 @@ func plainExpired(s *stand) {
 }
 
 // expires lets a lease end soon, and waits for that. The steps before may have taken any time.
-func (s *stand) expires(h driver.LeaseRef) {
+func (s *fixture) expires(h driver.LeaseRef) {
 	s.Helper()
 	h.TTL = short
 	s.renewed(h)
 	s.env.Wait(short + slack)
 }
 
-func plainRenewed(s *stand) {
+func plainRenewed(s *fixture) {
 	_, h := s.acquire(s.acquisition(long))
 	h.TTL = longer
 	g := s.renewed(h)
@@ -140,7 +140,7 @@ func plainRenewed(s *stand) {
 	}
 }
 
-func plainRenewedLate(s *stand) {
+func plainRenewedLate(s *fixture) {
 	_, h := s.acquire(s.acquisition(short))
 	s.env.Wait(short + slack)
 	_, err := s.driver.Renew(s.ctx, h)
@@ -148,7 +148,7 @@ func plainRenewedLate(s *stand) {
 	s.acquire(s.acquisition(short))
 }
 
-func plainRenewedByOther(s *stand) {
+func plainRenewedByOther(s *fixture) {
 	_, h := s.acquire(s.acquisition(short))
 	for _, other := range []driver.LeaseRef{
 		{Key: h.Key, Owner: "other/1", Fence: h.Fence, TTL: long},
@@ -163,14 +163,14 @@ func plainRenewedByOther(s *stand) {
 	s.acquire(s.acquisition(short))
 }
 
-func plainReleasedByOther(s *stand) {
+func plainReleasedByOther(s *fixture) {
 	_, h := s.acquire(s.acquisition(long))
 	s.lost(s.driver.Release(s.ctx, driver.LeaseRef{Key: h.Key, Owner: "other/1", Fence: h.Fence}))
 	s.lost(s.driver.Release(s.ctx, driver.LeaseRef{Key: h.Key, Owner: h.Owner, Fence: h.Fence + 1}))
 	_ = s.held(s.acquisition(long))
 }
 
-func plainReleasedTwice(s *stand) {
+func plainReleasedTwice(s *fixture) {
 	_, h := s.acquire(s.acquisition(long))
 	s.release(h)
 	s.releasedAgain(h)
@@ -178,7 +178,7 @@ func plainReleasedTwice(s *stand) {
 
 // releasedAgain releases a free key whose lease was this owner's: not every store still knows that.
 // A release without a fence succeeds in any case, since the owner has no lease.
-func (s *stand) releasedAgain(h driver.LeaseRef) {
+func (s *fixture) releasedAgain(h driver.LeaseRef) {
 	s.Helper()
 	if err := s.driver.Release(s.ctx, h); err != nil && !errors.Is(err, driver.ErrForgotten) {
 		s.Fatalf("the release asked again: %v", err)
@@ -189,7 +189,7 @@ func (s *stand) releasedAgain(h driver.LeaseRef) {
 
 // forgotten fails the test unless the release returns that the store does not know the lease any
 // more. A release without a fence returns no error.
-func (s *stand) forgotten(h driver.LeaseRef) {
+func (s *fixture) forgotten(h driver.LeaseRef) {
 	s.Helper()
 	if err := s.driver.Release(s.ctx, h); !errors.Is(err, driver.ErrForgotten) {
 		s.Fatalf("the release says %v, want lock.ErrForgotten", err)
@@ -199,14 +199,14 @@ func (s *stand) forgotten(h driver.LeaseRef) {
 }
 
 // limits returns the limits with which a key of the store can be requested.
-func (s *stand) limits() []int {
+func (s *fixture) limits() []int {
 	if _, shares := s.driver.(driver.Sharer); shares {
 		return []int{1, 2}
 	}
 	return []int{1}
 }
 
-func plainReleasedForgotten(s *stand) {
+func plainReleasedForgotten(s *fixture) {
 	if s.env.Forget == nil {
 		return
 	}
@@ -220,7 +220,7 @@ func plainReleasedForgotten(s *stand) {
 	}
 }
 
-func plainReleasedExpired(s *stand) {
+func plainReleasedExpired(s *fixture) {
 	for _, limit := range s.limits() {
 		a := s.acquisition(short)
 		a.Limit = limit
@@ -232,14 +232,14 @@ func plainReleasedExpired(s *stand) {
 	}
 }
 
-func plainReleasedUnknown(s *stand) {
+func plainReleasedUnknown(s *fixture) {
 	_, h := s.acquire(s.acquisition(long))
 	s.lost(s.driver.Release(s.ctx, driver.LeaseRef{Key: h.Key, Owner: "other/1"}))
 	s.release(driver.LeaseRef{Key: h.Key, Owner: h.Owner})
 	s.acquire(s.acquisition(long))
 }
 
-func plainABA(s *stand) {
+func plainABA(s *fixture) {
 	_, old := s.acquire(s.acquisition(short))
 	s.env.Wait(short + slack)
 	_, h := s.acquire(s.acquisition(long))
@@ -253,7 +253,7 @@ func plainABA(s *stand) {
 	}
 }
 
-func plainDoubt(s *stand) {
+func plainDoubt(s *fixture) {
 	_, h := s.acquire(s.acquisition(long))
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()

@@ -20,7 +20,7 @@ var plainFenceTests = []test{
 	{"of many owners asking at once one is granted", plainRace},
 }
 
-func fencesGrow(s *stand) {
+func fencesGrow(s *fixture) {
 	last := int64(0)
 	for i := range 20 {
 		dies := i%10 == 9
@@ -47,14 +47,14 @@ func fencesGrow(s *stand) {
 
 // time returns the store's time in µs, as its fences count it: the fence of a key that was never
 // used.
-func (s *stand) time() int64 {
+func (s *fixture) time() int64 {
 	s.Helper()
 	s.owners++
 	g, _ := s.acquire(driver.Acquisition{Key: fmt.Sprint("never used ", s.owners), Owner: s.owner(), TTL: long})
 	return g.Fence
 }
 
-func fencesAboveFloor(s *stand) {
+func fencesAboveFloor(s *fixture) {
 	for i, above := range []int64{1, hour + 999_999, day - hour} {
 		a := s.acquisition(long)
 		floor := s.time() + above + 60_000_001 // beyond the store's clock
@@ -74,7 +74,7 @@ func fencesAboveFloor(s *stand) {
 
 // fencesOverSteps needs a clock that is put back, and owners that have seen no fence, like the
 // owners of a process that has just started.
-func fencesOverSteps(s *stand) {
+func fencesOverSteps(s *fixture) {
 	clock, timed := s.driver.(driver.Clocked)
 	if !s.env.exact() || !timed {
 		return
@@ -106,7 +106,7 @@ func fencesOverSteps(s *stand) {
 }
 
 // beyond fails the test unless the fence of the grant would lie too far ahead.
-func (s *stand) beyond(a driver.Acquisition) {
+func (s *fixture) beyond(a driver.Acquisition) {
 	s.Helper()
 	if g, err := s.driver.Acquire(s.ctx, a); !errors.Is(err, driver.ErrFence) {
 		s.Fatalf("with the floor %d the answer is %+v, %v, want lock.ErrFence", a.Fence, g, err)
@@ -115,7 +115,7 @@ func (s *stand) beyond(a driver.Acquisition) {
 
 // An owner that has seen a fence more than a day ahead of the store's clock is granted nothing, and
 // changes nothing: neither this key nor another one is affected.
-func fencesBeyond(s *stand) {
+func fencesBeyond(s *fixture) {
 	now := s.time()
 	for _, limit := range s.limits() {
 		for _, floor := range []int64{now + day + hour, driver.MaxNumber} {
@@ -134,7 +134,7 @@ func fencesBeyond(s *stand) {
 
 // fencesFurthest needs a clock that stands still. A fence a day ahead is accepted, to the µs; once
 // it has been granted, no further fence is, until the clock has gone on.
-func fencesFurthest(s *stand) {
+func fencesFurthest(s *fixture) {
 	if !s.env.exact() {
 		return
 	}
@@ -154,7 +154,7 @@ func fencesFurthest(s *stand) {
 
 // Twenty owners request one key at the same time, twenty times over: each time exactly one is
 // granted.
-func plainRace(s *stand) {
+func plainRace(s *fixture) {
 	for round := range 20 {
 		if n := s.race(fmt.Sprint("key ", round)); n != 1 {
 			s.Fatalf("round %d: %d owners were granted", round, n)
@@ -162,7 +162,7 @@ func plainRace(s *stand) {
 	}
 }
 
-func (s *stand) race(key string) (granted int) {
+func (s *fixture) race(key string) (granted int) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for range 20 {
@@ -182,7 +182,7 @@ func (s *stand) race(key string) (granted int) {
 	return granted
 }
 
-func plainKeys(s *stand) {
+func plainKeys(s *fixture) {
 	keys := []string{"a", "A", "a ", " a", "a{b}", "a{b", "{a}b", "{}", "a:b", "a%3Ab", "a%", "a/b", "a|b", "a;b", "a\\b",
 		`"a"`, "'a'", "*", "a?", "[a]", "é", "e\u0301", "键", "👩\u200d🔧", strings.Repeat("x", driver.MaxKey),
 		strings.Repeat("y", driver.MaxKey-1), strings.Repeat("{", driver.MaxKey)}
@@ -199,7 +199,7 @@ func plainKeys(s *stand) {
 }
 
 // refused fails the test unless err names the argument.
-func (s *stand) refused(err error, argument string) {
+func (s *fixture) refused(err error, argument string) {
 	s.Helper()
 	bad, ok := errors.AsType[*driver.ArgumentError](err)
 	if !ok {
@@ -211,7 +211,7 @@ func (s *stand) refused(err error, argument string) {
 
 var badKeys = []string{"", strings.Repeat("x", driver.MaxKey+1), "a\nb", "a\x00b", "\xff", "\u202e"}
 
-func plainArguments(s *stand) {
+func plainArguments(s *fixture) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel() // a refused request is not sent
 	for _, key := range badKeys {

@@ -19,7 +19,7 @@ var renewalTests = []test{
 	{"a bad renewal is refused by name and leaves its batch alone", renewalsArguments},
 }
 
-func (s *stand) renewAll(hs []driver.LeaseRef) []driver.Renewal {
+func (s *fixture) renewAll(hs []driver.LeaseRef) []driver.Renewal {
 	s.Helper()
 	answers := s.driver.(driver.MultiRenewer).RenewAll(s.ctx, hs)
 	equal(s, "answers", len(answers), len(hs))
@@ -27,7 +27,7 @@ func (s *stand) renewAll(hs []driver.LeaseRef) []driver.Renewal {
 }
 
 // prolonged fails the test unless the answer is a renewed lease.
-func (s *stand) prolonged(r driver.Renewal, h driver.LeaseRef) {
+func (s *fixture) prolonged(r driver.Renewal, h driver.LeaseRef) {
 	s.Helper()
 	if r.Err != nil {
 		s.Fatalf("the renewal of %q: %v", h.Key, r.Err)
@@ -37,7 +37,7 @@ func (s *stand) prolonged(r driver.Renewal, h driver.LeaseRef) {
 }
 
 // leases acquires n keys.
-func (s *stand) leases(n int) []driver.LeaseRef {
+func (s *fixture) leases(n int) []driver.LeaseRef {
 	s.Helper()
 	hs := make([]driver.LeaseRef, n)
 	for i := range hs {
@@ -48,7 +48,7 @@ func (s *stand) leases(n int) []driver.LeaseRef {
 	return hs
 }
 
-func renewalsMany(s *stand) {
+func renewalsMany(s *fixture) {
 	const n = 203 // more than a store sends in one request
 	hs := s.leases(n)
 	for i := range hs {
@@ -73,7 +73,7 @@ func renewalsMany(s *stand) {
 	}
 }
 
-func renewalsShared(s *stand) {
+func renewalsShared(s *fixture) {
 	if _, shares := s.driver.(driver.Sharer); !shares {
 		return
 	}
@@ -109,7 +109,7 @@ func renewalsShared(s *stand) {
 	}
 }
 
-func renewalsTaken(s *stand) {
+func renewalsTaken(s *fixture) {
 	forcer, forces := s.driver.(driver.Forcer)
 	if !forces {
 		return
@@ -126,7 +126,7 @@ func renewalsTaken(s *stand) {
 	}
 }
 
-func renewalsOver(s *stand) {
+func renewalsOver(s *fixture) {
 	a := s.acquisition(short)
 	a.Key = "brief"
 	_, brief := s.acquire(a)
@@ -147,7 +147,7 @@ func renewalsOver(s *stand) {
 	s.leases(2)
 }
 
-func renewalsAgain(s *stand) {
+func renewalsAgain(s *fixture) {
 	hs := s.leases(3)
 	for range 3 {
 		for i, r := range s.renewAll(hs) {
@@ -164,7 +164,7 @@ func renewalsAgain(s *stand) {
 	s.prolonged(answers[2], hs[2])
 }
 
-func renewalsSpoilt(s *stand) {
+func renewalsSpoilt(s *fixture) {
 	if s.env.Spoil == nil {
 		return
 	}
@@ -181,7 +181,7 @@ func renewalsSpoilt(s *stand) {
 	}
 }
 
-func renewalsDoubt(s *stand) {
+func renewalsDoubt(s *fixture) {
 	equal(s, "answers", len(s.renewAll(nil)), 0)
 	hs := s.leases(2)
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -193,7 +193,7 @@ func renewalsDoubt(s *stand) {
 	}
 }
 
-func renewalsArguments(s *stand) {
+func renewalsArguments(s *fixture) {
 	hs := s.leases(3)
 	hs[1].TTL = driver.MinTTL - 1
 	answers := s.front().RenewAll(s.ctx, hs)

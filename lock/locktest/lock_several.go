@@ -26,7 +26,7 @@ var severalTests = []test{
 }
 
 // acquisitions returns acquisitions of several keys by one owner.
-func (s *stand) acquisitions(keys ...string) []driver.Acquisition {
+func (s *fixture) acquisitions(keys ...string) []driver.Acquisition {
 	owner := s.owner()
 	as := make([]driver.Acquisition, len(keys))
 	for i, key := range keys {
@@ -36,7 +36,7 @@ func (s *stand) acquisitions(keys ...string) []driver.Acquisition {
 }
 
 // together acquires several keys.
-func (s *stand) together(as []driver.Acquisition) []driver.LeaseRef {
+func (s *fixture) together(as []driver.Acquisition) []driver.LeaseRef {
 	s.Helper()
 	gs, err := s.driver.(driver.MultiAcquirer).AcquireAll(s.ctx, as)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *stand) together(as []driver.Acquisition) []driver.LeaseRef {
 }
 
 // notTogether fails the test unless the keys are refused because key is held.
-func (s *stand) notTogether(as []driver.Acquisition, key string) {
+func (s *fixture) notTogether(as []driver.Acquisition, key string) {
 	s.Helper()
 	gs, err := s.driver.(driver.MultiAcquirer).AcquireAll(s.ctx, as)
 	held, ok := errors.AsType[*driver.HeldError](err)
@@ -62,7 +62,7 @@ func (s *stand) notTogether(as []driver.Acquisition, key string) {
 }
 
 // free fails the test unless the keys are free.
-func (s *stand) free(keys ...string) {
+func (s *fixture) free(keys ...string) {
 	s.Helper()
 	for _, key := range keys {
 		_, h := s.acquire(driver.Acquisition{Key: key, Owner: s.owner(), TTL: long})
@@ -70,7 +70,7 @@ func (s *stand) free(keys ...string) {
 	}
 }
 
-func severalGranted(s *stand) {
+func severalGranted(s *fixture) {
 	for _, h := range s.together(s.acquisitions("a", "b {", "c/é")) {
 		if h.Fence <= 0 {
 			s.Fatalf("the fence of %q is %d", h.Key, h.Fence)
@@ -82,7 +82,7 @@ func severalGranted(s *stand) {
 	s.free("a", "b {", "c/é")
 }
 
-func severalHeld(s *stand) {
+func severalHeld(s *fixture) {
 	for _, held := range []string{"a", "b", "c"} {
 		_, h := s.acquire(driver.Acquisition{Key: held, Owner: s.owner(), TTL: long})
 		s.notTogether(s.acquisitions("a", "b", "c"), held)
@@ -91,12 +91,12 @@ func severalHeld(s *stand) {
 	}
 }
 
-func severalWaited(s *stand) {
-	if _, ok := s.driver.(driver.Waiter); !ok || s.env.Desert == nil {
+func severalWaited(s *fixture) {
+	if _, ok := s.driver.(driver.Waiter); !ok || s.env.Abandon == nil {
 		return
 	}
 	_, h := s.acquire(s.acquisition(long))
-	s.desertFor(0)
+	s.abandonedWithLimit(0)
 	s.release(h)
 	s.notTogether(s.acquisitions("a", "key"), "key")
 	s.free("a")
@@ -104,7 +104,7 @@ func severalWaited(s *stand) {
 	s.together(s.acquisitions("a", "key"))
 }
 
-func severalReplicas(s *stand) {
+func severalReplicas(s *fixture) {
 	as := s.acquisitions("a", "b", "c")
 	for i := range as {
 		as[i].Replicas = driver.MaxReplicas
@@ -114,7 +114,7 @@ func severalReplicas(s *stand) {
 	s.free("a", "b", "c")
 }
 
-func severalAgain(s *stand) {
+func severalAgain(s *fixture) {
 	as := s.acquisitions("a", "b", "c")
 	first := s.together(as)
 	s.env.Wait(slack)
@@ -130,7 +130,7 @@ func severalAgain(s *stand) {
 	}
 }
 
-func severalPartly(s *stand) {
+func severalPartly(s *fixture) {
 	as := s.acquisitions("a", "b", "c")
 	s.release(s.together(as)[1])
 	_, h := s.acquire(driver.Acquisition{Key: "b", Owner: s.owner(), TTL: long})
@@ -139,7 +139,7 @@ func severalPartly(s *stand) {
 	s.renewed(h)
 }
 
-func severalLimits(s *stand) {
+func severalLimits(s *fixture) {
 	if _, ok := s.driver.(driver.Sharer); !ok {
 		return
 	}
@@ -162,7 +162,7 @@ func severalLimits(s *stand) {
 	s.free("c")
 }
 
-func severalReleased(s *stand) {
+func severalReleased(s *fixture) {
 	hs := s.together(s.acquisitions("a", "b", "c", "d"))
 	s.release(hs[1])
 	_, other := s.acquire(driver.Acquisition{Key: "b", Owner: s.owner(), TTL: long})
@@ -182,7 +182,7 @@ func severalReleased(s *stand) {
 }
 
 // Ten owners request two of four keys each, at the same time, over and over.
-func severalRace(s *stand) {
+func severalRace(s *fixture) {
 	keys := []string{"a", "b", "c", "d"}
 	users := make(map[string]*atomic.Int32)
 	for _, key := range keys {
@@ -201,7 +201,7 @@ func severalRace(s *stand) {
 }
 
 // useBoth acquires two keys, checks that no other owner uses them, and releases.
-func (s *stand) useBoth(owner string, users map[string]*atomic.Int32, one, two string) {
+func (s *fixture) useBoth(owner string, users map[string]*atomic.Int32, one, two string) {
 	several := s.driver.(driver.MultiAcquirer)
 	as := []driver.Acquisition{{Key: one, Owner: owner, TTL: long}, {Key: two, Owner: owner, TTL: long}}
 	gs, err := several.AcquireAll(s.ctx, as)
@@ -226,7 +226,7 @@ func (s *stand) useBoth(owner string, users map[string]*atomic.Int32, one, two s
 	}
 }
 
-func severalDoubt(s *stand) {
+func severalDoubt(s *fixture) {
 	hs := s.together(s.acquisitions("a", "b"))
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
@@ -242,7 +242,7 @@ func severalDoubt(s *stand) {
 	s.free("c", "d")
 }
 
-func severalArguments(s *stand) {
+func severalArguments(s *fixture) {
 	many := make([]string, driver.MaxKeys+1)
 	for i := range many {
 		many[i] = fmt.Sprint("key ", i)
@@ -263,7 +263,7 @@ func severalArguments(s *stand) {
 	s.refused(errs[1], "key")
 }
 
-func severalMost(s *stand) {
+func severalMost(s *fixture) {
 	keys := make([]string, driver.MaxKeys)
 	for i := range keys {
 		keys[i] = fmt.Sprint("key ", i)

@@ -35,7 +35,7 @@ var sharingTests = []test{
 }
 
 // sharing returns an acquisition with a limit.
-func (s *stand) sharing(limit int, ttl ...time.Duration) driver.Acquisition {
+func (s *fixture) sharing(limit int, ttl ...time.Duration) driver.Acquisition {
 	a := s.acquisition(long)
 	a.Limit = limit
 	if len(ttl) > 0 {
@@ -45,7 +45,7 @@ func (s *stand) sharing(limit int, ttl ...time.Duration) driver.Acquisition {
 }
 
 // taken acquires the key with a limit.
-func (s *stand) taken(limit int, ttl ...time.Duration) driver.LeaseRef {
+func (s *fixture) taken(limit int, ttl ...time.Duration) driver.LeaseRef {
 	s.Helper()
 	a := s.sharing(limit, ttl...)
 	_, h := s.acquire(a)
@@ -53,7 +53,7 @@ func (s *stand) taken(limit int, ttl ...time.Duration) driver.LeaseRef {
 	return h
 }
 
-func (s *stand) renewed(h driver.LeaseRef) driver.Grant {
+func (s *fixture) renewed(h driver.LeaseRef) driver.Grant {
 	s.Helper()
 	g, err := s.driver.Renew(s.ctx, h)
 	if err != nil {
@@ -64,14 +64,14 @@ func (s *stand) renewed(h driver.LeaseRef) driver.Grant {
 }
 
 // notRenewed fails the test unless the lease is lost.
-func (s *stand) notRenewed(h driver.LeaseRef) {
+func (s *fixture) notRenewed(h driver.LeaseRef) {
 	s.Helper()
 	_, err := s.driver.Renew(s.ctx, h)
 	s.lost(err)
 }
 
 // holders returns the owners that hold the key, or for which it is kept.
-func (s *stand) holders() []driver.Holder {
+func (s *fixture) holders() []driver.Holder {
 	s.Helper()
 	all, err := s.driver.(driver.Sharer).Holders(s.ctx, "key")
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *stand) holders() []driver.Holder {
 	return all
 }
 
-func sharingLimit(s *stand) {
+func sharingLimit(s *fixture) {
 	var hs []driver.LeaseRef
 	for range 3 {
 		h := s.taken(3)
@@ -101,7 +101,7 @@ func sharingLimit(s *stand) {
 	equal(s, "holders", len(s.holders()), 0)
 }
 
-func sharingReaders(s *stand) {
+func sharingReaders(s *fixture) {
 	var hs []driver.LeaseRef
 	for range 50 {
 		hs = append(hs, s.taken(driver.NoLimit))
@@ -114,7 +114,7 @@ func sharingReaders(s *stand) {
 	s.taken(0)
 }
 
-func sharingWriter(s *stand) {
+func sharingWriter(s *fixture) {
 	h := s.taken(1)
 	for _, limit := range []int{0, 1, 2, driver.NoLimit} {
 		_ = s.held(s.sharing(limit))
@@ -123,7 +123,7 @@ func sharingWriter(s *stand) {
 	s.taken(driver.NoLimit)
 }
 
-func sharingSmallest(s *stand) {
+func sharingSmallest(s *fixture) {
 	s.taken(5)
 	narrow := s.taken(2)
 	for _, limit := range []int{1, 2, 5, driver.NoLimit} {
@@ -139,7 +139,7 @@ func sharingSmallest(s *stand) {
 	_ = s.held(s.sharing(driver.NoLimit))
 }
 
-func sharingAgain(s *stand) {
+func sharingAgain(s *fixture) {
 	a := s.sharing(2)
 	first, _ := s.acquire(a)
 	second, _ := s.acquire(a)
@@ -150,7 +150,7 @@ func sharingAgain(s *stand) {
 	_ = s.held(s.sharing(2))
 }
 
-func sharingTurns(s *stand) {
+func sharingTurns(s *fixture) {
 	last := int64(0)
 	for i := range 24 {
 		limit := []int{0, 2, 2, driver.NoLimit, 1}[i%5]
@@ -179,7 +179,7 @@ func sharingTurns(s *stand) {
 	}
 }
 
-func sharingFloor(s *stand) {
+func sharingFloor(s *fixture) {
 	a := s.sharing(driver.NoLimit)
 	a.Fence = s.time() + hour
 	first, _ := s.acquire(a)
@@ -187,7 +187,7 @@ func sharingFloor(s *stand) {
 	equal(s, "the fence after it", s.taken(driver.NoLimit).Fence, first.Fence+1)
 }
 
-func sharingExpired(s *stand) {
+func sharingExpired(s *fixture) {
 	s.taken(2)
 	dead := s.taken(2)
 	_ = s.held(s.sharing(2))
@@ -198,7 +198,7 @@ func sharingExpired(s *stand) {
 	equal(s, "holders", len(s.holders()), 2)
 }
 
-func sharingDead(s *stand) {
+func sharingDead(s *fixture) {
 	dead := s.taken(driver.NoLimit, long/2)
 	h := s.taken(driver.NoLimit)
 	s.release(h)
@@ -207,7 +207,7 @@ func sharingDead(s *stand) {
 	s.taken(1)
 }
 
-func sharingLatest(s *stand) {
+func sharingLatest(s *fixture) {
 	first, second := s.taken(driver.NoLimit), s.taken(driver.NoLimit, short)
 	s.release(first)
 	s.env.Wait(short + slack)
@@ -215,7 +215,7 @@ func sharingLatest(s *stand) {
 	s.taken(1)
 }
 
-func sharingRenewed(s *stand) {
+func sharingRenewed(s *fixture) {
 	kept, dead := s.taken(2), s.taken(2, short)
 	kept.TTL = longer
 	s.within("left", s.renewed(kept).Left, longer)
@@ -226,7 +226,7 @@ func sharingRenewed(s *stand) {
 	_ = s.held(s.sharing(2))
 }
 
-func sharingByOther(s *stand) {
+func sharingByOther(s *fixture) {
 	first, second := s.taken(driver.NoLimit), s.taken(driver.NoLimit)
 	for _, h := range []driver.LeaseRef{
 		{Key: "key", Owner: "other/1", Fence: first.Fence, TTL: long, Limit: driver.NoLimit},
@@ -242,7 +242,7 @@ func sharingByOther(s *stand) {
 	s.renewed(second)
 }
 
-func sharingReleasedTwice(s *stand) {
+func sharingReleasedTwice(s *fixture) {
 	first, second := s.taken(2), s.taken(2)
 	s.release(first)
 	s.lost(s.driver.Release(s.ctx, first)) // another owner has the key
@@ -252,7 +252,7 @@ func sharingReleasedTwice(s *stand) {
 	s.releasedAgain(first)
 }
 
-func sharingReleasedUnknown(s *stand) {
+func sharingReleasedUnknown(s *fixture) {
 	first := s.taken(2)
 	second := s.taken(2)
 	s.release(driver.LeaseRef{Key: "key", Owner: first.Owner})
@@ -261,7 +261,7 @@ func sharingReleasedUnknown(s *stand) {
 	_ = s.held(s.sharing(2))
 }
 
-func sharingWrongLimit(s *stand) {
+func sharingWrongLimit(s *fixture) {
 	for _, limit := range []int{1, 2} {
 		for _, said := range []int{0, 1, 2, 3, driver.NoLimit} {
 			h := s.taken(limit)
@@ -273,7 +273,7 @@ func sharingWrongLimit(s *stand) {
 	}
 }
 
-func sharingHolders(s *stand) {
+func sharingHolders(s *fixture) {
 	equal(s, "holders of a free key", len(s.holders()), 0)
 	alone := s.taken(0)
 	s.lists(alone)
@@ -294,7 +294,7 @@ func sharingHolders(s *stand) {
 }
 
 // lists fails the test unless these leases are the holders.
-func (s *stand) lists(hs ...driver.LeaseRef) {
+func (s *fixture) lists(hs ...driver.LeaseRef) {
 	s.Helper()
 	all := s.holders()
 	equal(s, "holders", len(all), len(hs))
@@ -306,7 +306,7 @@ func (s *stand) lists(hs ...driver.LeaseRef) {
 }
 
 // Twenty owners send requests at the same time: three are granted, each with a different fence.
-func sharingRace(s *stand) {
+func sharingRace(s *fixture) {
 	for range 10 {
 		var mu sync.Mutex
 		var wg sync.WaitGroup
@@ -332,7 +332,7 @@ func sharingRace(s *stand) {
 	}
 }
 
-func sharingDoubt(s *stand) {
+func sharingDoubt(s *fixture) {
 	h := s.taken(2)
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
@@ -347,7 +347,7 @@ func sharingDoubt(s *stand) {
 	equal(s, "holders", len(s.holders()), 1)
 }
 
-func sharingArguments(s *stand) {
+func sharingArguments(s *fixture) {
 	for _, limit := range []int{-1, -driver.NoLimit} {
 		_, err := s.front().Acquire(s.ctx, s.sharing(limit))
 		s.refused(err, "limit")

@@ -17,9 +17,9 @@ type sharer struct {
 	until time.Duration
 }
 
-// A crowd sends requests for one key and computes the expected answers.
-type crowd struct {
-	*stand
+// A sharers sends requests for one key and computes the expected answers.
+type sharers struct {
+	*fixture
 	rand *rand.Rand
 	all  []*sharer
 	now  time.Duration // since the beginning; advances only if the store's clock otherwise stands still
@@ -29,13 +29,13 @@ type crowd struct {
 
 // Random owners with random limits acquire, renew, release and expire; every answer is compared
 // with the rule.
-func sharingRule(s *stand) {
+func sharingRule(s *fixture) {
 	rounds := 12
 	if s.env.exact() && s.env.Rounds == 0 {
 		rounds = 200
 	}
 	for round := range rounds {
-		c := &crowd{stand: s, rand: rand.New(rand.NewPCG(1, uint64(round)))}
+		c := &sharers{fixture: s, rand: rand.New(rand.NewPCG(1, uint64(round)))}
 		for range 30 {
 			c.step()
 		}
@@ -48,7 +48,7 @@ func sharingRule(s *stand) {
 	}
 }
 
-func (c *crowd) step() {
+func (c *sharers) step() {
 	c.Helper()
 	if c.env.exact() {
 		c.pass(time.Millisecond) // a clock that stands still would repeat fences
@@ -70,25 +70,27 @@ func (c *crowd) step() {
 	}
 }
 
-func (c *crowd) pass(d time.Duration) {
+func (c *sharers) pass(d time.Duration) {
 	c.env.Wait(d)
 	c.now += d
 	c.logf("%v pass", d)
 }
 
-func (c *crowd) ttl() time.Duration {
+func (c *sharers) ttl() time.Duration {
 	if c.env.exact() && c.rand.IntN(2) == 0 {
 		return short + time.Duration(c.rand.IntN(2000))*time.Millisecond
 	}
 	return long
 }
 
-func (c *crowd) some() *sharer { return c.all[c.rand.IntN(len(c.all))] }
+func (c *sharers) some() *sharer { return c.all[c.rand.IntN(len(c.all))] }
 
-func (c *crowd) logf(format string, args ...any) { c.log = append(c.log, fmt.Sprintf(format, args...)) }
+func (c *sharers) logf(format string, args ...any) {
+	c.log = append(c.log, fmt.Sprintf(format, args...))
+}
 
 // holding returns the owners that hold the key now.
-func (c *crowd) holding() []*sharer {
+func (c *sharers) holding() []*sharer {
 	for _, o := range c.all {
 		if o.fence != 0 && c.now >= o.until {
 			o.fence = 0
@@ -98,7 +100,7 @@ func (c *crowd) holding() []*sharer {
 }
 
 // fits applies the rule.
-func (c *crowd) fits(o *sharer) bool {
+func (c *sharers) fits(o *sharer) bool {
 	holding := c.holding()
 	limit := o.Limit
 	for _, h := range holding {
@@ -107,7 +109,7 @@ func (c *crowd) fits(o *sharer) bool {
 	return len(holding) < max(limit, 1)
 }
 
-func (c *crowd) ask(o *sharer) {
+func (c *sharers) ask(o *sharer) {
 	c.Helper()
 	c.holding()
 	had, fits := o.fence, c.fits(o)
@@ -126,7 +128,7 @@ func (c *crowd) ask(o *sharer) {
 	}
 }
 
-func (c *crowd) renew(o *sharer) {
+func (c *sharers) renew(o *sharer) {
 	c.Helper()
 	c.holding()
 	_, err := c.driver.Renew(c.ctx, driver.LeaseRef{Key: o.Key, Owner: o.Owner, Fence: max(o.fence, 1), TTL: o.TTL, Limit: o.Limit})
@@ -141,7 +143,7 @@ func (c *crowd) renew(o *sharer) {
 	}
 }
 
-func (c *crowd) release(o *sharer) {
+func (c *sharers) release(o *sharer) {
 	c.Helper()
 	holding := c.holding()
 	err := c.driver.Release(c.ctx, driver.LeaseRef{Key: o.Key, Owner: o.Owner, Fence: o.fence, Limit: o.Limit})
@@ -155,7 +157,7 @@ func (c *crowd) release(o *sharer) {
 	o.fence = 0
 }
 
-func (c *crowd) wrong(format string, args ...any) {
+func (c *sharers) wrong(format string, args ...any) {
 	c.Helper()
 	c.Fatalf("%s\n%v", fmt.Sprintf(format, args...), c.log)
 }

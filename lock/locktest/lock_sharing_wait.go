@@ -21,13 +21,13 @@ var sharingWaitTests = []test{
 	{"a shared key that is handed on is trusted from when its new owner confirmed", sharingTrust},
 }
 
-func (s *stand) queuedFor(limit int) *waiter {
+func (s *fixture) queuedFor(limit int) *waiter {
 	s.Helper()
 	return s.queued(s.sharing(limit))
 }
 
 // servedAll waits for the grants of several waiters, whose fences must differ.
-func (s *stand) servedAll(ws ...*waiter) []driver.LeaseRef {
+func (s *fixture) servedAll(ws ...*waiter) []driver.LeaseRef {
 	s.Helper()
 	var hs []driver.LeaseRef
 	fences := make(map[int64]bool)
@@ -41,7 +41,7 @@ func (s *stand) servedAll(ws ...*waiter) []driver.LeaseRef {
 	return hs
 }
 
-func sharingTogether(s *stand) {
+func sharingTogether(s *fixture) {
 	writer := s.taken(1)
 	var ws []*waiter
 	for range 5 {
@@ -57,7 +57,7 @@ func sharingTogether(s *stand) {
 	equal(s, "holders", len(s.holders()), 5)
 }
 
-func sharingWriterFirst(s *stand) {
+func sharingWriterFirst(s *fixture) {
 	reader := s.taken(driver.NoLimit)
 	writer := s.queuedFor(1)
 	_ = s.held(s.sharing(driver.NoLimit))
@@ -71,7 +71,7 @@ func sharingWriterFirst(s *stand) {
 	equal(s, "the key", s.inspect("key"), driver.KeyState{})
 }
 
-func sharingOrder(s *stand) {
+func sharingOrder(s *fixture) {
 	h := s.taken(1)
 	groups := [][]int{{driver.NoLimit, driver.NoLimit}, {1}, {2, 2}, {2, 5}, {driver.NoLimit, 3, 3}, {1}}
 	var line [][]*waiter
@@ -96,7 +96,7 @@ func sharingOrder(s *stand) {
 
 // Readers come and go so that one nearly always holds the key; a writer that waits then is not
 // blocked forever.
-func sharingStream(s *stand) {
+func sharingStream(s *fixture) {
 	ctx, stop := context.WithCancel(s.ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -121,7 +121,7 @@ func sharingStream(s *stand) {
 }
 
 // read holds the key as a reader for a while, and reports whether it did.
-func (s *stand) read(ctx context.Context, owner string, d time.Duration) bool {
+func (s *fixture) read(ctx context.Context, owner string, d time.Duration) bool {
 	a := driver.Acquisition{Key: "key", Owner: owner, TTL: long, Limit: driver.NoLimit}
 	g, err := s.driver.(driver.Waiter).Wait(ctx, a)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *stand) read(ctx context.Context, owner string, d time.Duration) bool {
 	return s.driver.Release(s.ctx, driver.LeaseRef{Key: a.Key, Owner: owner, Fence: g.Fence, Limit: a.Limit}) == nil
 }
 
-func sharingOneIn(s *stand) {
+func sharingOneIn(s *fixture) {
 	first, second := s.taken(2), s.taken(2)
 	ws := []*waiter{s.queuedFor(2), s.queuedFor(2), s.queuedFor(2)}
 	s.release(first)
@@ -143,7 +143,7 @@ func sharingOneIn(s *stand) {
 	s.servedAll(ws[1:]...)
 }
 
-func sharingExpiredIn(s *stand) {
+func sharingExpiredIn(s *fixture) {
 	s.taken(2, brief)
 	s.taken(2)
 	first, second := s.queuedFor(2), s.queuedFor(2)
@@ -152,7 +152,7 @@ func sharingExpiredIn(s *stand) {
 	s.waiting(second)
 }
 
-func sharingGivesUp(s *stand) {
+func sharingGivesUp(s *fixture) {
 	s.taken(driver.NoLimit)
 	writer, reader := s.queuedFor(1), s.queuedFor(driver.NoLimit)
 	s.waiting(reader)
@@ -162,14 +162,14 @@ func sharingGivesUp(s *stand) {
 	equal(s, "places", s.inspect("key").Waiting, 0)
 }
 
-func sharingWaitAgain(s *stand) {
+func sharingWaitAgain(s *fixture) {
 	a := s.sharing(2)
 	g, _ := s.acquire(a)
 	s.taken(2)
 	equal(s, "the fence", s.served(s.await(a)).Fence, g.Fence)
 }
 
-func sharingTrust(s *stand) {
+func sharingTrust(s *fixture) {
 	h := s.taken(1)
 	w := s.queuedFor(driver.NoLimit)
 	inLine := time.Now()

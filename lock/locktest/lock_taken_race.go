@@ -28,7 +28,7 @@ func race(f func(i int) bool) int {
 
 // Operators that free a key at the same time take its lease from the holder once, and one record is
 // kept; a request that one of them sends twice counts once.
-func forceRace(s *stand) {
+func forceRace(s *fixture) {
 	for _, limit := range s.limits() {
 		a := s.acquisition(long)
 		a.Limit = limit

@@ -36,7 +36,7 @@ type waiter struct {
 }
 
 // await starts a waiter.
-func (s *stand) await(a driver.Acquisition) *waiter {
+func (s *fixture) await(a driver.Acquisition) *waiter {
 	ctx, stop := context.WithCancel(s.ctx)
 	w := &waiter{Acquisition: a, stop: stop, done: make(chan struct{})}
 	s.Cleanup(stop)
@@ -48,7 +48,7 @@ func (s *stand) await(a driver.Acquisition) *waiter {
 }
 
 // queued starts a waiter that finds the key held, and returns when the waiter has a place.
-func (s *stand) queued(a driver.Acquisition) *waiter {
+func (s *fixture) queued(a driver.Acquisition) *waiter {
 	s.Helper()
 	before := s.inspect(a.Key).Waiting
 	w := s.await(a)
@@ -66,7 +66,7 @@ func (s *stand) queued(a driver.Acquisition) *waiter {
 const patience = 20 * time.Second
 
 // served waits for the waiter's grant.
-func (s *stand) served(w *waiter) driver.LeaseRef {
+func (s *fixture) served(w *waiter) driver.LeaseRef {
 	s.Helper()
 	s.finished(w)
 	if w.err != nil {
@@ -75,7 +75,7 @@ func (s *stand) served(w *waiter) driver.LeaseRef {
 	return driver.LeaseRef{Key: w.Key, Owner: w.Owner, Fence: w.got.Fence, TTL: w.TTL}
 }
 
-func (s *stand) finished(w *waiter) {
+func (s *fixture) finished(w *waiter) {
 	s.Helper()
 	select {
 	case <-w.done:
@@ -85,7 +85,7 @@ func (s *stand) finished(w *waiter) {
 }
 
 // waiting fails the test if the waiter has been answered.
-func (s *stand) waiting(w *waiter) {
+func (s *fixture) waiting(w *waiter) {
 	s.Helper()
 	select {
 	case <-w.done:
@@ -94,7 +94,7 @@ func (s *stand) waiting(w *waiter) {
 	}
 }
 
-func (s *stand) inspect(key string) driver.KeyState {
+func (s *fixture) inspect(key string) driver.KeyState {
 	s.Helper()
 	at, err := s.driver.(driver.Inspector).Inspect(s.ctx, key)
 	if err != nil {
@@ -103,14 +103,14 @@ func (s *stand) inspect(key string) driver.KeyState {
 	return at
 }
 
-func waitFree(s *stand) {
+func waitFree(s *fixture) {
 	w := s.await(s.acquisition(long))
 	s.release(s.served(w))
 	s.within("left", w.got.Left, long)
 	equal(s, "the key after the release", s.inspect("key"), driver.KeyState{})
 }
 
-func waitRefused(s *stand) {
+func waitRefused(s *fixture) {
 	refusals := make(chan *driver.HeldError, 9)
 	free := s.acquisition(long)
 	free.Refused = func(e *driver.HeldError) { refusals <- e }
@@ -131,7 +131,7 @@ func waitRefused(s *stand) {
 	equal(s, "refusals reported again", len(refusals), 0)
 }
 
-func waitFloor(s *stand) {
+func waitFloor(s *fixture) {
 	_, h := s.acquire(s.acquisition(long))
 	a := s.acquisition(long)
 	a.Fence = h.Fence + int64(time.Minute/time.Microsecond)
@@ -142,13 +142,13 @@ func waitFloor(s *stand) {
 	}
 }
 
-func waitAgain(s *stand) {
+func waitAgain(s *fixture) {
 	a := s.acquisition(long)
 	g, _ := s.acquire(a)
 	equal(s, "the fence", s.served(s.await(a)).Fence, g.Fence)
 }
 
-func waitOrder(s *stand) {
+func waitOrder(s *fixture) {
 	_, h := s.acquire(s.acquisition(long))
 	var line []*waiter
 	for range 5 {
@@ -169,7 +169,7 @@ func waitOrder(s *stand) {
 	equal(s, "the key after the last release", s.inspect("key"), driver.KeyState{})
 }
 
-func waitTrust(s *stand) {
+func waitTrust(s *fixture) {
 	_, h := s.acquire(s.acquisition(long))
 	w := s.queued(s.acquisition(long))
 	inLine := time.Now()
@@ -185,14 +185,14 @@ func waitTrust(s *stand) {
 	}
 }
 
-func waitExpired(s *stand) {
+func waitExpired(s *fixture) {
 	s.acquire(s.acquisition(brief))
 	w := s.queued(s.acquisition(long))
 	s.env.Wait(brief + slack)
 	s.served(w)
 }
 
-func waitCancelled(s *stand) {
+func waitCancelled(s *fixture) {
 	_, h := s.acquire(s.acquisition(long))
 	w := s.queued(s.acquisition(long))
 	w.stop()
@@ -206,7 +206,7 @@ func waitCancelled(s *stand) {
 	s.acquire(s.acquisition(long))
 }
 
-func waitSkipped(s *stand) {
+func waitSkipped(s *fixture) {
 	_, h := s.acquire(s.acquisition(long))
 	first, second := s.queued(s.acquisition(long)), s.queued(s.acquisition(long))
 	first.stop()
@@ -215,7 +215,7 @@ func waitSkipped(s *stand) {
 	s.served(second)
 }
 
-func waitNotHeld(s *stand) {
+func waitNotHeld(s *fixture) {
 	_, h := s.acquire(s.acquisition(long))
 	w := s.queued(s.acquisition(long))
 	other, earlier := h, h
@@ -228,7 +228,7 @@ func waitNotHeld(s *stand) {
 
 // The key is released and its waiter gives up at the same time, over and over: either the waiter
 // was granted the key, or nothing is left of it.
-func waitLate(s *stand) {
+func waitLate(s *fixture) {
 	for i := range 30 {
 		_, h := s.acquire(s.acquisition(long))
 		w := s.queued(s.acquisition(long))
@@ -246,7 +246,7 @@ func waitLate(s *stand) {
 	}
 }
 
-func waitEnded(s *stand) {
+func waitEnded(s *fixture) {
 	ctx, stop := context.WithCancel(s.ctx)
 	stop()
 	if _, err := s.driver.(driver.Waiter).Wait(ctx, s.acquisition(long)); !errors.Is(err, context.Canceled) {
@@ -255,7 +255,7 @@ func waitEnded(s *stand) {
 	equal(s, "the key", s.inspect("key"), driver.KeyState{})
 }
 
-func waitArguments(s *stand) {
+func waitArguments(s *fixture) {
 	for argument, a := range map[string]driver.Acquisition{
 		"key":   {Owner: "a/1", TTL: long},
 		"owner": {Key: "key", TTL: long},

@@ -13,7 +13,7 @@ var nameTests = []test{
 	{"owners, revisions and outcomes are kept to the byte", namesKept},
 }
 
-func namesApart(s *stand) {
+func namesApart(s *fixture) {
 	keys := []string{"a", "A", "a.b", "a-b", "a_b", "a b", "{a}", "a{b}", "a:b", "a%3Ab", "a|b", "a;b", "a/b", "a*", "é", "e\u0301",
 		"键", "👩\u200d🔧", strings.Repeat("x", driver.MaxKey), strings.Repeat("x", driver.MaxKey-1), strings.Repeat("键", 66)}
 	fences := make(map[string]int64)
@@ -42,7 +42,7 @@ func namesApart(s *stand) {
 	}
 }
 
-func namesPlain(s *stand) {
+func namesPlain(s *fixture) {
 	s.key = "key"
 	s.open()
 	_, h := s.acquire(s.acquisition(long))
@@ -57,7 +57,7 @@ func namesPlain(s *stand) {
 	}
 }
 
-func namesKept(s *stand) {
+func namesKept(s *fixture) {
 	for _, name := range []string{"n/o/d/e", "a b", "a:b,c", "a%7Cb", `a"b\c`, "{a}", "é👩\u200d🔧", strings.Repeat("x", 198)} {
 		s.key += "+"
 		s.open()

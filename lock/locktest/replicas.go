@@ -11,7 +11,7 @@ import (
 // short fails the test unless err is the store's answer to a request for more replicas than it has.
 // That is doubt with the number of replicas, or driver.ErrUnsupported from a store that cannot wait
 // for any. short reports whether the store waited.
-func (s *stand) short(err error) (waited bool) {
+func (s *fixture) short(err error) (waited bool) {
 	s.Helper()
 	if errors.Is(err, driver.ErrUnsupported) {
 		return false
@@ -23,7 +23,7 @@ func (s *stand) short(err error) (waited bool) {
 	return true
 }
 
-func plainReplicas(s *stand) {
+func plainReplicas(s *fixture) {
 	a := s.acquisition(long)
 	a.Replicas = driver.MaxReplicas
 	_, err := s.front().Acquire(s.ctx, a)
@@ -43,7 +43,7 @@ func plainReplicas(s *stand) {
 	}
 }
 
-func claimReplicas(s *stand) {
+func claimReplicas(s *fixture) {
 	s.open()
 	c := s.next(1)
 	c.Replicas = driver.MaxReplicas

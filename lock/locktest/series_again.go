@@ -20,7 +20,7 @@ var againTests = []test{
 }
 
 // twice claims c twice: the second answer must equal the first, and nothing may change.
-func (s *stand) twice(what string, c series.Claim, want series.Kind) series.Answer {
+func (s *fixture) twice(what string, c series.Claim, want series.Kind) series.Answer {
 	s.Helper()
 	first := s.claimed(c, want)
 	s.unchanged(func() {
@@ -32,7 +32,7 @@ func (s *stand) twice(what string, c series.Claim, want series.Kind) series.Answ
 	return first
 }
 
-func againClaims(s *stand) {
+func againClaims(s *fixture) {
 	s.twice("no mark", s.ask(1, 0), series.KindUnknown)
 	s.open()
 	late := s.next(1)
@@ -54,7 +54,7 @@ func againClaims(s *stand) {
 	s.twice("a pause", s.ask(s.look().Now, queue.Number), series.KindPaused)
 }
 
-func againOthers(s *stand) {
+func againOthers(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	equal(s, "the renewal", s.renew(run), s.renew(run))
@@ -67,7 +67,7 @@ func againOthers(s *stand) {
 	s.unchanged(func() { equal(s, "since", s.opened(o).Since, s.opened(o).Since) })
 }
 
-func againBetween(s *stand) {
+func againBetween(s *fixture) {
 	s.open()
 	c := s.next(1)
 	first, _ := s.granted(c)
@@ -79,7 +79,7 @@ func againBetween(s *stand) {
 	s.ended(run, series.RunDone)
 }
 
-func againLate(s *stand) {
+func againLate(s *fixture) {
 	s.open()
 	past := s.look().Now - 5
 	late := func(c series.Claim) series.Claim {
@@ -100,7 +100,7 @@ func againLate(s *stand) {
 	s.unchanged(func() { s.claimed(late(c), series.KindOver) })
 }
 
-func againDoubt(s *stand) {
+func againDoubt(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -124,7 +124,7 @@ func againDoubt(s *stand) {
 	equal(s, "the mark of the series that was to be opened", s.look().Mark, 0)
 }
 
-func (s *stand) canceled(what string, err error) {
+func (s *fixture) canceled(what string, err error) {
 	s.Helper()
 	if !errors.Is(err, context.Canceled) {
 		s.Errorf("%s: the error is %v, want one that wraps context.Canceled", what, err)

@@ -19,7 +19,7 @@ var backfillTests = []test{
 }
 
 // fill returns the request for a backfill of n numbers, each a second apart. The last one is decided.
-func (s *stand) fill(n int) series.Control {
+func (s *fixture) fill(n int) series.Control {
 	s.Helper()
 	c := s.change(series.ActionBackfill)
 	last := s.look().Mark / 1000
@@ -30,14 +30,14 @@ func (s *stand) fill(n int) series.Control {
 }
 
 // filled sends a request for a backfill, and returns its first run as it waits.
-func (s *stand) filled(c series.Control) series.RunRef {
+func (s *fixture) filled(c series.Control) series.RunRef {
 	s.Helper()
 	a := s.makes(c)
 	return series.RunRef{Key: s.key, Number: a.Number, Fence: a.Series.Fence}
 }
 
 // following returns the run of a backfill that waits, and fails the test unless it is for the number.
-func (s *stand) following(number int64, left int) series.RunRef {
+func (s *fixture) following(number int64, left int) series.RunRef {
 	s.Helper()
 	is := s.look()
 	for _, r := range is.Runs {
@@ -50,7 +50,7 @@ func (s *stand) following(number int64, left int) series.RunRef {
 	return series.RunRef{}
 }
 
-func backfillRuns(s *stand) {
+func backfillRuns(s *fixture) {
 	s.open()
 	c := s.fill(3)
 	waits := s.filled(c)
@@ -80,7 +80,7 @@ func backfillRuns(s *stand) {
 	s.granted(s.next(1))
 }
 
-func backfillOnce(s *stand) {
+func backfillOnce(s *fixture) {
 	s.open()
 	c := s.fill(2)
 	c.Scope = "02:00 to 06:00, room 5s"
@@ -111,7 +111,7 @@ func backfillOnce(s *stand) {
 		Fence: first.Series.Fence, For: c.Numbers[0]})
 }
 
-func backfillRoom(s *stand) {
+func backfillRoom(s *fixture) {
 	s.open()
 	c := s.fill(1)
 	c.Room = time.Minute.Milliseconds()
@@ -134,7 +134,7 @@ func backfillRoom(s *stand) {
 	s.granted(q)
 }
 
-func backfillWaits(s *stand) {
+func backfillWaits(s *fixture) {
 	s.open()
 	c := s.fill(2)
 	_, run := s.starts(s.filled(c))
@@ -148,7 +148,7 @@ func backfillWaits(s *stand) {
 	equal(s, "the number that waits", s.ended(run, series.RunDone).Waiting, waits.Number)
 }
 
-func backfillDead(s *stand) {
+func backfillDead(s *fixture) {
 	s.open()
 	c := s.fill(2)
 	_, run := s.starts(s.filled(c))
@@ -166,7 +166,7 @@ func backfillDead(s *stand) {
 	equal(s, "the runs left", len(s.look().Runs), 0)
 }
 
-func backfillEnds(s *stand) {
+func backfillEnds(s *fixture) {
 	s.open()
 	c := s.fill(3)
 	_, run := s.starts(s.filled(c))
@@ -184,7 +184,7 @@ func backfillEnds(s *stand) {
 	s.claimed(s.after(waits), series.KindPassed)
 }
 
-func backfillPaused(s *stand) {
+func backfillPaused(s *fixture) {
 	s.open()
 	waits := s.filled(s.fill(3))
 	s.env.Wait(slack)
@@ -204,7 +204,7 @@ func backfillPaused(s *stand) {
 	s.ended(run, series.RunDone)
 }
 
-func backfillBounds(s *stand) {
+func backfillBounds(s *fixture) {
 	s.open()
 	c := s.fill(2)
 	c.Numbers[1] += time.Hour.Milliseconds()
@@ -222,7 +222,7 @@ func backfillBounds(s *stand) {
 	equal(s, "the runs left", len(s.look().Runs), 0)
 }
 
-func backfillBlocks(s *stand) {
+func backfillBlocks(s *fixture) {
 	s.open()
 	_, run := s.starts(s.filled(s.fill(1)))
 	s.env.Wait(5 * time.Millisecond)

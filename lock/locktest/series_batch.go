@@ -18,7 +18,7 @@ var batchTests = []test{
 	{"of many nodes that claim the same numbers at once each number is granted once", batchRace},
 }
 
-func batchEmpty(s *stand) {
+func batchEmpty(s *fixture) {
 	equal(s, "openings", len(s.numbered.Open(s.ctx, nil)), 0)
 	equal(s, "claims", len(s.numbered.Claim(s.ctx, nil)), 0)
 	equal(s, "renewals", len(s.numbered.RenewRuns(s.ctx, nil)), 0)
@@ -27,7 +27,7 @@ func batchEmpty(s *stand) {
 }
 
 // fleet opens n series and returns a claim of a due number for each of them.
-func (s *stand) fleet(n int) []series.Claim {
+func (s *fixture) fleet(n int) []series.Claim {
 	s.Helper()
 	os := make([]series.OpenRequest, n)
 	for i := range os {
@@ -49,7 +49,7 @@ func (s *stand) fleet(n int) []series.Claim {
 }
 
 // grants sends all claims, which must all be granted, and returns their runs.
-func (s *stand) grants(cs []series.Claim) []series.RunRef {
+func (s *fixture) grants(cs []series.Claim) []series.RunRef {
 	s.Helper()
 	runs := make([]series.RunRef, len(cs))
 	as := s.numbered.Claim(s.ctx, cs)
@@ -63,7 +63,7 @@ func (s *stand) grants(cs []series.Claim) []series.RunRef {
 	return runs
 }
 
-func batchLarge(s *stand) {
+func batchLarge(s *fixture) {
 	s.grants(s.fleet(201))
 	keys := make([]string, 450)
 	for i := range keys {
@@ -76,7 +76,7 @@ func batchLarge(s *stand) {
 	}
 }
 
-func batchDecided(s *stand) {
+func batchDecided(s *fixture) {
 	cs := s.fleet(410)
 	s.grants(cs[:205])
 	for i := range cs {
@@ -93,7 +93,7 @@ func batchDecided(s *stand) {
 	}
 }
 
-func batchSameKey(s *stand) {
+func batchSameKey(s *fixture) {
 	s.open()
 	c := s.next(1)
 	as := s.numbered.Claim(s.ctx, []series.Claim{c, s.next(1), c, s.ask(s.due(3), s.due(2)), s.ask(s.due(2), s.due(1))})
@@ -105,7 +105,7 @@ func batchSameKey(s *stand) {
 	equal(s, "the fence asked for again", as[2].Fence, as[0].Fence)
 }
 
-func batchMixed(s *stand) {
+func batchMixed(s *fixture) {
 	cs := s.fleet(12)
 	want := make([]series.Kind, len(cs))
 	for i := range cs {
@@ -130,7 +130,7 @@ func batchMixed(s *stand) {
 	}
 }
 
-func batchRuns(s *stand) {
+func batchRuns(s *fixture) {
 	runs := s.grants(s.fleet(230))
 	for i := range runs {
 		if i%3 == 1 {

@@ -9,7 +9,7 @@ import (
 
 // Eight nodes claim the same numbers of fifty series at the same time, each in a different order:
 // each number is granted to one of them and passed to the others.
-func batchRace(s *stand) {
+func batchRace(s *fixture) {
 	const nodes = 8
 	fleet := s.fleet(50)
 	var wg sync.WaitGroup

@@ -22,7 +22,7 @@ var broadcastTests = []test{
 var broadcastNodes = []string{"a", "é+,*#%", "c-1"}
 
 // broadcasts returns the claim of due(1) by a node that lets each of the nodes run once.
-func (s *stand) broadcasts(node string) series.Claim {
+func (s *fixture) broadcasts(node string) series.Claim {
 	c := s.next(1)
 	s.owners++
 	c.Owner = fmt.Sprintf("%s/%d", node, s.owners)
@@ -31,7 +31,7 @@ func (s *stand) broadcasts(node string) series.Claim {
 	return c
 }
 
-func broadcastGranted(s *stand) {
+func broadcastGranted(s *fixture) {
 	s.open()
 	var refs []series.RunRef
 	for _, i := range []int{1, 0, 2} {
@@ -57,7 +57,7 @@ func broadcastGranted(s *stand) {
 	s.summed(sum, series.Sum{Number: s.due(1), Outcome: series.OutcomeFailed, Shards: 3, OK: 2, Failed: 1})
 }
 
-func broadcastUnlisted(s *stand) {
+func broadcastUnlisted(s *fixture) {
 	s.open()
 	opening := s.claimed(s.broadcasts("stranger"), series.KindGranted)
 	equal(s, "granted shards", len(opening.Shards), 0)
@@ -72,7 +72,7 @@ func broadcastUnlisted(s *stand) {
 	s.takesOne(s.broadcasts("c-1"))
 }
 
-func broadcastLayout(s *stand) {
+func broadcastLayout(s *fixture) {
 	s.open()
 	s.takesOne(s.broadcasts("a"))
 	c := s.broadcasts("c-1")
@@ -91,7 +91,7 @@ func broadcastLayout(s *stand) {
 	s.hasShards(a, 1)
 }
 
-func broadcastDead(s *stand) {
+func broadcastDead(s *fixture) {
 	s.open()
 	_, dead := s.takesOne(s.broadcasts("a"))
 	_, two := s.takesOne(s.broadcasts(broadcastNodes[1]))
@@ -107,7 +107,7 @@ func broadcastDead(s *stand) {
 
 // secondMisses ends the shards of the first and the last node, and fails the test unless the second one has missed its shard a
 // millisecond later.
-func (s *stand) secondMisses(first, last series.RunRef) {
+func (s *fixture) secondMisses(first, last series.RunRef) {
 	s.Helper()
 	s.ended(first, series.RunDone)
 	s.ended(last, series.RunDone)
@@ -116,7 +116,7 @@ func (s *stand) secondMisses(first, last series.RunRef) {
 	s.summed(sum, series.Sum{Number: first.Number, Outcome: series.OutcomeFailed, Shards: 3, OK: 2, Missed: 1})
 }
 
-func broadcastMissed(s *stand) {
+func broadcastMissed(s *fixture) {
 	if !s.env.exact() {
 		return
 	}
@@ -136,7 +136,7 @@ func broadcastMissed(s *stand) {
 	}
 }
 
-func broadcastLate(s *stand) {
+func broadcastLate(s *fixture) {
 	if !s.env.exact() {
 		return
 	}
@@ -150,7 +150,7 @@ func broadcastLate(s *stand) {
 	s.secondMisses(one, two)
 }
 
-func broadcastNext(s *stand) {
+func broadcastNext(s *fixture) {
 	if !s.env.exact() {
 		return
 	}
@@ -168,7 +168,7 @@ func broadcastNext(s *stand) {
 	s.summed(a.Sum, series.Sum{Number: opening.Number, Outcome: series.OutcomeFailed, Shards: 3, OK: 1, Missed: 2})
 }
 
-func broadcastCancelled(s *stand) {
+func broadcastCancelled(s *fixture) {
 	s.open()
 	_, one := s.takesOne(s.broadcasts("a"))
 	s.makes(s.cancel(one.Number))

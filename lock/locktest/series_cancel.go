@@ -21,13 +21,13 @@ var cancelTests = []test{
 }
 
 // cancel returns a cancel of any attempt of a number.
-func (s *stand) cancel(number int64) series.Control {
+func (s *fixture) cancel(number int64) series.Control {
 	c := s.change(series.ActionCancel)
 	c.Reason, c.Number = "it hangs", number
 	return c
 }
 
-func cancelAlive(s *stand) {
+func cancelAlive(s *fixture) {
 	run, later := s.beside(series.OverlapSkip)
 	equal(s, "cancelled", s.renew(run).Cancelled, false)
 	is := s.makes(s.cancel(run.Number)).Series
@@ -45,7 +45,7 @@ func cancelAlive(s *stand) {
 	s.granted(s.ask(s.look().Now, later.Number))
 }
 
-func cancelOnce(s *stand) {
+func cancelOnce(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	c := s.cancel(run.Number)
@@ -77,7 +77,7 @@ func cancelOnce(s *stand) {
 	}
 }
 
-func cancelGranted(s *stand) {
+func cancelGranted(s *fixture) {
 	s.open()
 	c := s.next(1)
 	_, run := s.granted(c)
@@ -88,7 +88,7 @@ func cancelGranted(s *stand) {
 	})
 }
 
-func cancelDead(s *stand) {
+func cancelDead(s *fixture) {
 	s.open()
 	c := s.next(1)
 	_, run := s.granted(c)
@@ -101,7 +101,7 @@ func cancelDead(s *stand) {
 }
 
 // cancelledFor fails the test unless the run was settled because of its cancel.
-func (s *stand) cancelledFor(run series.RunRef, v series.Verdict) {
+func (s *fixture) cancelledFor(run series.RunRef, v series.Verdict) {
 	s.Helper()
 	for _, l := range s.lines() {
 		if l.Verdict == v && l.To == run.Number {
@@ -115,7 +115,7 @@ func (s *stand) cancelledFor(run series.RunRef, v series.Verdict) {
 	}
 }
 
-func cancelGivenBack(s *stand) {
+func cancelGivenBack(s *fixture) {
 	for i, how := range []series.RunState{series.RunGivenBack, series.RunUnstarted} {
 		s.key = fmt.Sprint("cancelled ", i)
 		s.open()
@@ -138,7 +138,7 @@ func cancelGivenBack(s *stand) {
 	}
 }
 
-func cancelOver(s *stand) {
+func cancelOver(s *fixture) {
 	run := s.dead()
 	s.makes(s.cancel(run.Number))
 	equal(s, "the runs left", len(s.look().Runs), 0)
@@ -160,7 +160,7 @@ func cancelOver(s *stand) {
 	}
 }
 
-func cancelWaiting(s *stand) {
+func cancelWaiting(s *fixture) {
 	run, c, fence := s.wait(series.OverlapQueue)
 	s.makes(s.cancel(c.Number))
 	s.cancelledFor(series.RunRef{Number: c.Number, Fence: fence}, series.VerdictSuperseded)
@@ -169,7 +169,7 @@ func cancelWaiting(s *stand) {
 	s.claimed(s.takes(c, fence), series.KindPassed)
 }
 
-func cancelRefused(s *stand) {
+func cancelRefused(s *fixture) {
 	s.key = "never opened"
 	s.refuses(s.cancel(1), series.RefusedNotOpen)
 	s.key = "opened"
@@ -188,7 +188,7 @@ func cancelRefused(s *stand) {
 	s.refuses(s.cancel(run.Number), series.RefusedOver)
 }
 
-func cancelReplaced(s *stand) {
+func cancelReplaced(s *fixture) {
 	for i, replacedFirst := range []bool{true, false} {
 		s.key = fmt.Sprint("replaced ", i)
 		run, newer := s.beside(series.OverlapReplace)
@@ -205,7 +205,7 @@ func cancelReplaced(s *stand) {
 	}
 }
 
-func cancelPaused(s *stand) {
+func cancelPaused(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	was := s.pause()

@@ -21,12 +21,12 @@ var changeClockTests = []test{{"a change after the clock was put back is found, 
 
 // A changeReader reads the changes of a store from one position to the next.
 type changeReader struct {
-	s  *stand
+	s  *fixture
 	at series.Position
 }
 
 // reader returns a reader from now on.
-func (s *stand) reader() *changeReader {
+func (s *fixture) reader() *changeReader {
 	s.Helper()
 	r := &changeReader{s: s}
 	r.read()
@@ -57,7 +57,7 @@ func (r *changeReader) want(step string, want ...string) {
 	}
 }
 
-func changeSteps(s *stand) {
+func changeSteps(s *fixture) {
 	s.opened(series.OpenRequest{Key: "other", Node: "n1"})
 	r := s.reader()
 	s.open()
@@ -106,7 +106,7 @@ func changeSteps(s *stand) {
 	r.want("a refused change")
 }
 
-func changeBatch(s *stand) {
+func changeBatch(s *fixture) {
 	var os []series.OpenRequest
 	for _, key := range []string{"a", "b", "c|{}", "1"} {
 		os = append(os, series.OpenRequest{Key: key, Node: "n1"})
@@ -127,7 +127,7 @@ func changeBatch(s *stand) {
 	r.want("claims", "b", "c|{}")
 }
 
-func changeEnds(s *stand) {
+func changeEnds(s *fixture) {
 	s.open()
 	until := s.pausedUntil(5 * time.Millisecond)
 	r := s.reader()
@@ -141,7 +141,7 @@ func changeEnds(s *stand) {
 	r.want("the return of a series", s.key)
 }
 
-func changeNoPosition(s *stand) {
+func changeNoPosition(s *fixture) {
 	s.open()
 	for _, at := range []series.Position{nil, "foreign", 7} {
 		_, complete := (&changeReader{s, at}).read()
@@ -149,7 +149,7 @@ func changeNoPosition(s *stand) {
 	}
 }
 
-func changeForget(s *stand) {
+func changeForget(s *fixture) {
 	s.open()
 	r := s.reader()
 	s.env.Forget()
@@ -157,7 +157,7 @@ func changeForget(s *stand) {
 	equal(s, "complete", complete, false)
 }
 
-func changeClock(s *stand) {
+func changeClock(s *fixture) {
 	for _, back := range []time.Duration{time.Millisecond, time.Second, time.Minute} {
 		s.key += "+"
 		s.env.Wait(10 * time.Second)
@@ -172,7 +172,7 @@ func changeClock(s *stand) {
 	}
 }
 
-func changeDoubt(s *stand) {
+func changeDoubt(s *fixture) {
 	s.open()
 	_, _, complete, err := s.driver.(series.Changes).ChangedSince(s.done(), s.reader().at)
 	equal(s, "complete", complete, false)

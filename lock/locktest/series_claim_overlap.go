@@ -8,7 +8,7 @@ import (
 
 // beside begins a run of due(1) that is alive, and returns it with the claim of a number that
 // becomes due during the run.
-func (s *stand) beside(o series.Overlap) (series.RunRef, series.Claim) {
+func (s *fixture) beside(o series.Overlap) (series.RunRef, series.Claim) {
 	s.Helper()
 	s.open()
 	_, run := s.granted(s.next(1))
@@ -18,7 +18,7 @@ func (s *stand) beside(o series.Overlap) (series.RunRef, series.Claim) {
 	return run, c
 }
 
-func rowSkipped(s *stand) {
+func rowSkipped(s *fixture) {
 	s.skipsAtGrant()
 	s.key = "other"
 	run, c := s.beside(series.OverlapSkip)
@@ -33,7 +33,7 @@ func rowSkipped(s *stand) {
 }
 
 // skipsAtGrant claims a number that becomes due exactly at the time of the grant.
-func (s *stand) skipsAtGrant() {
+func (s *fixture) skipsAtGrant() {
 	s.Helper()
 	if !s.env.exact() {
 		return
@@ -43,7 +43,7 @@ func (s *stand) skipsAtGrant() {
 	s.claimed(s.ask(a.Now, s.due(1)), series.KindSkipped)
 }
 
-func rowQueued(s *stand) {
+func rowQueued(s *fixture) {
 	run, c := s.beside(series.OverlapQueue)
 	a := s.claimed(c, series.KindWaiting)
 	equal(s, "the mark", a.Mark, c.Number)
@@ -59,14 +59,14 @@ func rowQueued(s *stand) {
 	})
 }
 
-func rowReplaced(s *stand) {
+func rowReplaced(s *fixture) {
 	run, c := s.beside(series.OverlapReplace)
 	s.claimed(c, series.KindWaiting)
 	s.last(series.VerdictWaiting, s.due(1), c.Number)
 	equal(s, "replaced", s.renew(run).Replaced, true)
 }
 
-func rowHeld(s *stand) {
+func rowHeld(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	c := s.ask(s.due(2), s.due(1)) // due before the run was granted
@@ -80,7 +80,7 @@ func rowHeld(s *stand) {
 	s.granted(c)
 }
 
-func rowDueBefore(s *stand) {
+func rowDueBefore(s *fixture) {
 	for _, o := range []series.Overlap{series.OverlapQueue, series.OverlapReplace} {
 		s.key += "+"
 		s.open()
@@ -96,7 +96,7 @@ func rowDueBefore(s *stand) {
 	}
 }
 
-func rowBacklog(s *stand) {
+func rowBacklog(s *fixture) {
 	run, c := s.beside(series.OverlapSkip)
 	c.Backlog = true
 	s.unchanged(func() {

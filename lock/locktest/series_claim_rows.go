@@ -46,7 +46,7 @@ var claimTests = []test{
 	{"row 11: where overlap is allowed a run beside another is granted", rowAllowed},
 }
 
-func rowNoMark(s *stand) {
+func rowNoMark(s *fixture) {
 	c := s.ask(1, 0)
 	s.unchanged(func() {
 		a := s.claimed(c, series.KindUnknown)
@@ -54,7 +54,7 @@ func rowNoMark(s *stand) {
 	})
 }
 
-func rowAgain(s *stand) {
+func rowAgain(s *fixture) {
 	s.open()
 	c := s.next(1)
 	first, _ := s.granted(c)
@@ -69,7 +69,7 @@ func rowAgain(s *stand) {
 	})
 }
 
-func rowAgainOver(s *stand) {
+func rowAgainOver(s *fixture) {
 	for _, how := range []series.RunState{series.RunDone, series.RunUnstarted, series.RunGivenBack} {
 		s.key += "+"
 		s.open()
@@ -87,7 +87,7 @@ func rowAgainOver(s *stand) {
 	s.unchanged(func() { s.claimed(c, series.KindOver) })
 }
 
-func rowAgainSpent(s *stand) {
+func rowAgainSpent(s *fixture) {
 	s.open()
 	c := s.next(2)
 	c.Deadline = 0
@@ -106,7 +106,7 @@ func rowAgainSpent(s *stand) {
 	s.unchanged(func() { s.claimed(c, series.KindPassed) }) // it is no longer the mark
 }
 
-func rowExpired(s *stand) {
+func rowExpired(s *fixture) {
 	s.open()
 	c := s.next(1)
 	c.Latest = s.look().Now - 10
@@ -118,7 +118,7 @@ func rowExpired(s *stand) {
 	s.granted(c)
 }
 
-func rowExpiredOwner(s *stand) {
+func rowExpiredOwner(s *fixture) {
 	s.open()
 	c := s.next(1)
 	first, _ := s.granted(c)
@@ -132,7 +132,7 @@ func rowExpiredOwner(s *stand) {
 	s.unchanged(func() { s.claimed(other, series.KindExpired) })
 }
 
-func rowEarly(s *stand) {
+func rowEarly(s *fixture) {
 	s.open()
 	now := s.look().Now
 	s.unchanged(func() {
@@ -144,7 +144,7 @@ func rowEarly(s *stand) {
 	}
 }
 
-func rowTolerance(s *stand) {
+func rowTolerance(s *fixture) {
 	s.open()
 	now := s.look().Now
 	a, _ := s.granted(s.ask(now+20, s.mark))
@@ -153,7 +153,7 @@ func rowTolerance(s *stand) {
 	}
 }
 
-func rowToleranceSpends(s *stand) {
+func rowToleranceSpends(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	now := s.look().Now
@@ -171,7 +171,7 @@ func rowToleranceSpends(s *stand) {
 	}
 }
 
-func rowAhead(s *stand) {
+func rowAhead(s *fixture) {
 	now := s.look().Now
 	s.opened(series.OpenRequest{Key: s.key, Node: "opener", Revision: "r1", Mark: now + 3_600_000})
 	s.unchanged(func() { s.claimed(s.ask(now, 0), series.KindAhead) })
@@ -182,7 +182,7 @@ func rowAhead(s *stand) {
 	})
 }
 
-func rowPassed(s *stand) {
+func rowPassed(s *fixture) {
 	s.open()
 	c := s.next(2)
 	_, run := s.granted(c)
@@ -198,7 +198,7 @@ func rowPassed(s *stand) {
 	s.unchanged(func() { s.claimed(s.next(2), series.KindPassed) })
 }
 
-func rowGap(s *stand) {
+func rowGap(s *fixture) {
 	s.open()
 	s.unchanged(func() {
 		a := s.claimed(s.ask(s.due(3), s.due(2)), series.KindGap)
@@ -209,7 +209,7 @@ func rowGap(s *stand) {
 	})
 }
 
-func rowMissed(s *stand) {
+func rowMissed(s *fixture) {
 	s.open()
 	c := s.next(2)
 	c.Deadline = time.Millisecond
@@ -230,7 +230,7 @@ func rowMissed(s *stand) {
 	}
 }
 
-func rowMissedMisfire(s *stand) {
+func rowMissedMisfire(s *fixture) {
 	s.open()
 	c := s.next(2)
 	c.Deadline, c.Late = 0, series.ReasonMisfire
@@ -240,7 +240,7 @@ func rowMissedMisfire(s *stand) {
 
 // A number of a former spec is never granted, even before its deadline, and nothing about it is
 // decided before it is due. Other runs that were left may still run.
-func rowRespecified(s *stand) {
+func rowRespecified(s *fixture) {
 	s.open()
 	now := s.look().Now
 	c := s.ask(now+15, s.mark)
@@ -265,14 +265,14 @@ func rowRespecified(s *stand) {
 }
 
 // reason checks the reason of a line, if the store keeps a journal.
-func (s *stand) reason(l series.Line, want string) {
+func (s *fixture) reason(l series.Line, want string) {
 	s.Helper()
 	if s.journaled != nil {
 		equal(s, "the reason", l.Reason, want)
 	}
 }
 
-func rowGranted(s *stand) {
+func rowGranted(s *fixture) {
 	s.open()
 	c := s.next(1)
 	a, run := s.granted(c)
@@ -295,7 +295,7 @@ func rowGranted(s *stand) {
 	}
 }
 
-func rowBetween(s *stand) {
+func rowBetween(s *fixture) {
 	s.open()
 	c := s.next(4)
 	c.Between = 3
@@ -307,7 +307,7 @@ func rowBetween(s *stand) {
 	s.unchanged(func() { s.claimed(s.next(3), series.KindPassed) })
 }
 
-func rowAllowed(s *stand) {
+func rowAllowed(s *fixture) {
 	s.open()
 	first, second := s.next(1), s.ask(s.due(2), s.due(1))
 	second.Overlap = series.OverlapAllow

@@ -7,7 +7,7 @@ import (
 )
 
 // dead begins a run of due(1) and lets its lease end.
-func (s *stand) dead() series.RunRef {
+func (s *fixture) dead() series.RunRef {
 	s.Helper()
 	s.open()
 	c := s.next(1)
@@ -18,14 +18,14 @@ func (s *stand) dead() series.RunRef {
 }
 
 // after returns the claim of a fresh owner that takes a run over.
-func (s *stand) after(run series.RunRef) series.Claim {
+func (s *fixture) after(run series.RunRef) series.Claim {
 	c := s.ask(run.Number, s.mark)
 	c.From, c.Rerun = run.Fence, true
 	return c
 }
 
 // settles sends c, which must be passed and must settle the run with v.
-func (s *stand) settles(c series.Claim, run series.RunRef, v series.Verdict) {
+func (s *fixture) settles(c series.Claim, run series.RunRef, v series.Verdict) {
 	s.Helper()
 	a := s.claimed(c, series.KindPassed)
 	s.settled(a, run, v)
@@ -33,14 +33,14 @@ func (s *stand) settles(c series.Claim, run series.RunRef, v series.Verdict) {
 	s.last(v, run.Number, run.Number)
 }
 
-func (s *stand) settled(a series.Answer, run series.RunRef, v series.Verdict) {
+func (s *fixture) settled(a series.Answer, run series.RunRef, v series.Verdict) {
 	s.Helper()
 	if len(a.Settled) != 1 || a.Settled[0].Number != run.Number || a.Settled[0].Verdict != v || a.Settled[0].Fence != run.Fence {
 		s.Fatalf("settled: %+v, want %d as %q", a.Settled, run.Number, v)
 	}
 }
 
-func rowTakeoverFence(s *stand) {
+func rowTakeoverFence(s *fixture) {
 	run := s.dead()
 	for _, fence := range []int64{1, run.Fence - 1, run.Fence + 1} {
 		c := s.after(run)
@@ -52,7 +52,7 @@ func rowTakeoverFence(s *stand) {
 	s.unchanged(func() { s.claimed(c, series.KindPassed) })
 }
 
-func rowTakeoverAlive(s *stand) {
+func rowTakeoverAlive(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.unchanged(func() {
@@ -66,13 +66,13 @@ func rowTakeoverAlive(s *stand) {
 	s.unchanged(func() { s.claimed(s.after(run), series.KindPassed) })
 }
 
-func rowTakeoverPaused(s *stand) {
+func rowTakeoverPaused(s *fixture) {
 	run := s.dead()
 	s.pause()
 	s.settles(s.after(run), run, series.VerdictLost)
 }
 
-func rowTakeoverAttempts(s *stand) {
+func rowTakeoverAttempts(s *fixture) {
 	run := s.dead()
 	c := s.after(run)
 	c.Attempts, c.TTL = 2, short
@@ -86,14 +86,14 @@ func rowTakeoverAttempts(s *stand) {
 	s.unchanged(func() { s.claimed(c, series.KindPassed) })
 }
 
-func rowTakeoverNoRerun(s *stand) {
+func rowTakeoverNoRerun(s *fixture) {
 	run := s.dead()
 	c := s.after(run)
 	c.Rerun = false
 	s.settles(c, run, series.VerdictLost)
 }
 
-func rowTakeoverUnstarted(s *stand) {
+func rowTakeoverUnstarted(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.ended(run, series.RunUnstarted)
@@ -102,7 +102,7 @@ func rowTakeoverUnstarted(s *stand) {
 	s.settles(c, run, series.VerdictMissed)
 }
 
-func rowTakeover(s *stand) {
+func rowTakeover(s *fixture) {
 	run := s.dead()
 	c := s.after(run)
 	a, _ := s.granted(c)
@@ -120,7 +120,7 @@ func rowTakeover(s *stand) {
 	})
 }
 
-func rowOrphan(s *stand) {
+func rowOrphan(s *fixture) {
 	run := s.dead()
 	c := s.ask(s.look().Now, s.due(1))
 	c.Rerun = true
@@ -136,7 +136,7 @@ func rowOrphan(s *stand) {
 	s.granted(c)
 }
 
-func rowSettled(s *stand) {
+func rowSettled(s *fixture) {
 	run := s.dead()
 	c := s.ask(s.look().Now, s.due(1))
 	a, _ := s.granted(c)

@@ -37,7 +37,7 @@ var controlTests = []test{
 }
 
 // audit returns all records.
-func (s *stand) audit() []series.AuditRecord {
+func (s *fixture) audit() []series.AuditRecord {
 	s.Helper()
 	all, err := s.controlled.Audit(s.ctx, "", 0)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *stand) audit() []series.AuditRecord {
 }
 
 // changeLines returns the lines of changes that have a record.
-func (s *stand) changeLines() (lines []series.Line) {
+func (s *fixture) changeLines() (lines []series.Line) {
 	s.Helper()
 	for _, l := range s.lines() {
 		if l.Verdict == series.VerdictControl && l.Audit != 0 {
@@ -57,7 +57,7 @@ func (s *stand) changeLines() (lines []series.Line) {
 	return lines
 }
 
-func controlRecords(s *stand) {
+func controlRecords(s *fixture) {
 	s.open()
 	until := s.change(series.ActionPause)
 	until.Until = s.look().Now + time.Hour.Milliseconds()
@@ -98,7 +98,7 @@ func controlRecords(s *stand) {
 	}
 }
 
-func controlOtherBody(s *stand) {
+func controlOtherBody(s *fixture) {
 	s.open()
 	c := s.change(series.ActionPause)
 	first := s.makes(c)
@@ -123,7 +123,7 @@ func controlOtherBody(s *stand) {
 	s.key = key
 }
 
-func controlSeen(s *stand) {
+func controlSeen(s *fixture) {
 	s.open()
 	mine, theirs := s.change(series.ActionPause), s.change(series.ActionPause)
 	mine.Seen, theirs.Seen, theirs.Who, theirs.Reason = 0, 0, "bob", "the database is moved"
@@ -134,7 +134,7 @@ func controlSeen(s *stand) {
 	s.makes(mine)
 }
 
-func controlKept(s *stand) {
+func controlKept(s *fixture) {
 	s.open()
 	var first series.Control
 	var answer series.ControlAnswer
@@ -151,7 +151,7 @@ func controlKept(s *stand) {
 	s.refuses(first, series.RefusedChanged)
 }
 
-func controlNotPaused(s *stand) {
+func controlNotPaused(s *fixture) {
 	s.open()
 	s.refuses(s.change(series.ActionResume), series.RefusedNotPaused)
 	s.pause()
@@ -160,7 +160,7 @@ func controlNotPaused(s *stand) {
 	equal(s, "the latest change", a.Latest.Action, series.ActionResume)
 }
 
-func controlReplaces(s *stand) {
+func controlReplaces(s *fixture) {
 	s.open()
 	c := s.change(series.ActionPause)
 	c.Until = s.look().Now + 3_600_000
@@ -171,7 +171,7 @@ func controlReplaces(s *stand) {
 	equal(s, "the pause", is.Pause, series.Pause{Op: c.Op, Who: "bob", Reason: "for longer", Since: is.Now})
 }
 
-func controlOutage(s *stand) {
+func controlOutage(s *fixture) {
 	for _, action := range []series.Action{series.ActionPause, series.ActionRetire} {
 		s.key = string(action)
 		s.open()
@@ -200,7 +200,7 @@ func controlOutage(s *stand) {
 	}
 }
 
-func controlNoOutage(s *stand) {
+func controlNoOutage(s *fixture) {
 	s.open()
 	for _, due := range []int64{s.mark, s.look().Now + time.Hour.Milliseconds()} {
 		c := s.change(series.ActionPause)
@@ -214,7 +214,7 @@ func controlNoOutage(s *stand) {
 	}
 }
 
-func controlPast(s *stand) {
+func controlPast(s *fixture) {
 	s.open()
 	c := s.change(series.ActionPause)
 	c.Until = s.look().Now
@@ -223,7 +223,7 @@ func controlPast(s *stand) {
 
 // madeUntil makes a change with an end after a while, and returns it. If the store's clock runs and has
 // passed that end before the change arrives, it is refused, and madeUntil tries an end further ahead.
-func (s *stand) madeUntil(change func() series.Control, d time.Duration) (series.Control, series.ControlAnswer) {
+func (s *fixture) madeUntil(change func() series.Control, d time.Duration) (series.Control, series.ControlAnswer) {
 	s.Helper()
 	for ; ; d *= 2 {
 		c := change()
@@ -235,21 +235,21 @@ func (s *stand) madeUntil(change func() series.Control, d time.Duration) (series
 }
 
 // pausedUntil pauses the series for a while, and returns the end.
-func (s *stand) pausedUntil(d time.Duration) int64 {
+func (s *fixture) pausedUntil(d time.Duration) int64 {
 	s.Helper()
 	c, _ := s.madeUntil(func() series.Control { return s.change(series.ActionPause) }, d)
 	return c.Until
 }
 
 // passed waits until the store's clock is past a time.
-func (s *stand) passed(ms int64) {
+func (s *fixture) passed(ms int64) {
 	s.Helper()
 	for now := s.look().Now; now <= ms; now = s.look().Now {
 		s.env.Wait(time.Duration(ms+1-now) * time.Millisecond)
 	}
 }
 
-func untilLate(s *stand) {
+func untilLate(s *fixture) {
 	s.open()
 	until := s.pausedUntil(3 * time.Second) // the next claim must come before that
 	s.claimed(s.next(2), series.KindPaused)
@@ -261,7 +261,7 @@ func untilLate(s *stand) {
 	s.claimed(s.ask(s.due(3), s.due(2)), series.KindPassed)
 }
 
-func untilLapses(s *stand) {
+func untilLapses(s *fixture) {
 	s.open()
 	until := s.pausedUntil(100 * time.Millisecond)
 	s.passed(until + 5)
@@ -284,7 +284,7 @@ func untilLapses(s *stand) {
 	equal(s, "records", len(s.audit()), 1)
 }
 
-func untilTakeover(s *stand) {
+func untilTakeover(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.ended(run, series.RunGivenBack)
@@ -298,7 +298,7 @@ func untilTakeover(s *stand) {
 	equal(s, "the mark", is.Mark, until)
 }
 
-func untilChange(s *stand) {
+func untilChange(s *fixture) {
 	s.open()
 	until := s.pausedUntil(50 * time.Millisecond)
 	s.passed(until)
@@ -316,7 +316,7 @@ func untilChange(s *stand) {
 	equal(s, "the mark", s.look().Mark, until)
 }
 
-func untilMark(s *stand) {
+func untilMark(s *fixture) {
 	s.open()
 	until := s.pausedUntil(100 * time.Millisecond)
 	for now := s.look().Now; now < until; now = s.look().Now {
@@ -334,14 +334,14 @@ func untilMark(s *stand) {
 	}
 }
 
-func untilWaiting(s *stand) {
+func untilWaiting(s *fixture) {
 	alive, c, _ := s.wait(series.OverlapQueue)
 	until := s.pausedUntil(100 * time.Millisecond)
 	s.passed(until)
 	equal(s, "the number that waits", s.ended(alive, series.RunDone).Waiting, c.Number)
 }
 
-func controlHostile(s *stand) {
+func controlHostile(s *fixture) {
 	s.open()
 	for _, text := range []string{`<script>alert("1")</script>`, "a|b;c#d+e%7C!", "'; DROP TABLE cronce_series; --", "日本語 é \u200d", "%(x) [%w]+ $1 {0}", strings.Repeat("é", 500)} {
 		c := s.change(series.ActionPause)
@@ -363,7 +363,7 @@ func controlHostile(s *stand) {
 	}
 }
 
-func controlRace(s *stand) {
+func controlRace(s *fixture) {
 	const rivals, changes = 5, 6
 	var os []series.OpenRequest
 	for i := range rivals {
@@ -399,7 +399,7 @@ func controlRace(s *stand) {
 	equal(s, "records", len(all), rivals*changes)
 }
 
-func controlAudit(s *stand) {
+func controlAudit(s *fixture) {
 	if len(s.audit()) != 0 {
 		s.Fatalf("a new store has %+v", s.audit())
 	}

@@ -18,7 +18,7 @@ var fenceTests = []test{
 }
 
 // grows fails the test unless the fence is above the last one, and stores it as the last one.
-func (s *stand) grows(last *int64, fence int64) {
+func (s *fixture) grows(last *int64, fence int64) {
 	s.Helper()
 	if fence <= *last {
 		s.Fatalf("the fence is %d, after %d", fence, *last)
@@ -26,7 +26,7 @@ func (s *stand) grows(last *int64, fence int64) {
 	*last = fence
 }
 
-func fenceGrows(s *stand) {
+func fenceGrows(s *fixture) {
 	s.open()
 	last := int64(0)
 	c := s.next(1)
@@ -64,7 +64,7 @@ const (
 
 // A fence that an owner has seen and that is more than a day ahead of the store's clock is doubt
 // for its series, which is left unchanged, and for no other series.
-func fenceBeyond(s *stand) {
+func fenceBeyond(s *fixture) {
 	s.key = "other"
 	s.open()
 	other := s.next(1)
@@ -86,7 +86,7 @@ func fenceBeyond(s *stand) {
 
 // fenceFurthest needs a clock that stands still. A fence a day ahead is accepted, to the µs; once
 // it has been granted, no further fence is, until the clock has gone on.
-func fenceFurthest(s *stand) {
+func fenceFurthest(s *fixture) {
 	if !s.env.exact() {
 		return
 	}
@@ -110,7 +110,7 @@ func fenceFurthest(s *stand) {
 
 // Fences ahead of the store's clock are kept exactly: a renewal must name its exact fence, and a
 // neighbouring fence belongs to another run.
-func fenceAboveFloor(s *stand) {
+func fenceAboveFloor(s *fixture) {
 	for i, above := range []int64{1, hour + 999_999, day - hour} {
 		s.key = "job" + strconv.Itoa(i)
 		s.open()
@@ -132,7 +132,7 @@ func fenceAboveFloor(s *stand) {
 	}
 }
 
-func fenceABA(s *stand) {
+func fenceABA(s *fixture) {
 	first := s.dead()
 	_, second := s.granted(s.after(first))
 	old := second

@@ -12,12 +12,12 @@ var forgetTests = []test{
 	{"what ran when the store forgot is lost to its holder", forgetRun},
 }
 
-func (s *stand) forget() {
+func (s *fixture) forget() {
 	s.env.Forget()
 	s.env.Wait(5 * time.Millisecond)
 }
 
-func forgetSeries(s *stand) {
+func forgetSeries(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(3))
 	s.ended(run, series.RunDone)
@@ -33,7 +33,7 @@ func forgetSeries(s *stand) {
 	s.claimed(s.next(1), series.KindPassed)
 }
 
-func forgetFence(s *stand) {
+func forgetFence(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.key = "other"
@@ -56,7 +56,7 @@ func forgetFence(s *stand) {
 	equal(s, "the fence of an asker who has seen more", third.Fence, high.Fence+1)
 }
 
-func forgetRun(s *stand) {
+func forgetRun(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	_, h := s.acquire(s.acquisition(long))

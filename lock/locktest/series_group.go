@@ -24,7 +24,7 @@ func groups() []series.Group {
 }
 
 // isDecided asks whether a group is decided.
-func (s *stand) isDecided(g series.Group) bool {
+func (s *fixture) isDecided(g series.Group) bool {
 	s.Helper()
 	is, err := s.driver.(series.GroupPeeker).Decided(s.ctx, g)
 	if err != nil {
@@ -33,14 +33,14 @@ func (s *stand) isDecided(g series.Group) bool {
 	return is
 }
 
-func (s *stand) keepDecided(g series.Group) {
+func (s *fixture) keepDecided(g series.Group) {
 	s.Helper()
 	if err := s.driver.(series.GroupPeeker).KeepDecided(s.ctx, g); err != nil {
 		s.Fatalf("keep decided: %v", err)
 	}
 }
 
-func groupKept(s *stand) {
+func groupKept(s *fixture) {
 	for i, g := range groups() {
 		for k, other := range groups() {
 			if is, want := s.isDecided(other), k < i; is != want {
@@ -52,7 +52,7 @@ func groupKept(s *stand) {
 	}
 }
 
-func groupLife(s *stand) {
+func groupLife(s *fixture) {
 	g := groups()[0]
 	s.keepDecided(g)
 	if s.env.SetClock == nil {
@@ -68,7 +68,7 @@ func groupLife(s *stand) {
 	}
 }
 
-func groupForgotten(s *stand) {
+func groupForgotten(s *fixture) {
 	if s.env.Forget == nil {
 		return
 	}
@@ -80,7 +80,7 @@ func groupForgotten(s *stand) {
 	}
 }
 
-func groupDoubt(s *stand) {
+func groupDoubt(s *fixture) {
 	g := groups()[0]
 	s.canceled("keep decided", s.driver.(series.GroupPeeker).KeepDecided(s.done(), g))
 	if s.isDecided(g) {

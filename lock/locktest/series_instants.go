@@ -21,87 +21,87 @@ var instantTests = []test{
 // millisecond after it.
 type instant struct {
 	name  string
-	scene func(s *stand) (c series.Claim, bound int64)
+	scene func(s *fixture) (c series.Claim, bound int64)
 	want  [3]series.Kind
 }
 
 var instants = []instant{
-	{"the latest instant", func(s *stand) (series.Claim, int64) {
+	{"the latest instant", func(s *fixture) (series.Claim, int64) {
 		c := s.next(1)
 		c.Latest = s.mark + 500
 		return c, c.Latest
 	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindExpired}},
-	{"the tolerance before a number", func(s *stand) (series.Claim, int64) {
+	{"the tolerance before a number", func(s *fixture) (series.Claim, int64) {
 		return s.ask(s.mark+500, s.mark), s.mark + 500 - 20
 	}, [3]series.Kind{series.KindEarly, series.KindGranted, series.KindGranted}},
-	{"the tolerance before the mark", func(s *stand) (series.Claim, int64) {
+	{"the tolerance before the mark", func(s *fixture) (series.Claim, int64) {
 		n := s.look().Now + 20
 		s.granted(s.ask(n, s.mark))
 		return s.ask(n-1, s.mark), n - 20
 	}, [3]series.Kind{series.KindAhead, series.KindPassed, series.KindPassed}},
-	{"a number beside an alive run", func(s *stand) (series.Claim, int64) {
+	{"a number beside an alive run", func(s *fixture) (series.Claim, int64) {
 		s.granted(s.next(1))
 		return s.ask(s.mark+500, s.due(1)), s.mark + 500
 	}, [3]series.Kind{series.KindEarly, series.KindSkipped, series.KindSkipped}},
-	{"a number while paused", func(s *stand) (series.Claim, int64) {
+	{"a number while paused", func(s *fixture) (series.Claim, int64) {
 		s.pause()
 		return s.ask(s.mark+500, s.mark), s.mark + 500
 	}, [3]series.Kind{series.KindEarly, series.KindPaused, series.KindPaused}},
-	{"the deadline", func(s *stand) (series.Claim, int64) {
+	{"the deadline", func(s *fixture) (series.Claim, int64) {
 		c := s.next(1)
 		c.Deadline = time.Second
 		return c, c.Number + 1000
 	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindMissed}},
-	{"the deadline of an unstarted run", func(s *stand) (series.Claim, int64) {
+	{"the deadline of an unstarted run", func(s *fixture) (series.Claim, int64) {
 		_, run := s.granted(s.next(1))
 		s.ended(run, series.RunUnstarted)
 		c := s.after(run)
 		c.Deadline = time.Second
 		return c, c.Number + 1000
 	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindPassed}},
-	{"the window of another attempt", func(s *stand) (series.Claim, int64) {
+	{"the window of another attempt", func(s *fixture) (series.Claim, int64) {
 		_, run := s.granted(s.next(1))
 		s.ended(run, series.RunGivenBack)
 		c := s.after(run)
 		c.Window = time.Second
 		return c, c.Number + 1000
 	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindPassed}},
-	{"the window of an orphan", func(s *stand) (series.Claim, int64) {
+	{"the window of an orphan", func(s *fixture) (series.Claim, int64) {
 		_, run := s.granted(s.next(1))
 		s.ended(run, series.RunGivenBack)
 		c := s.ask(s.due(2), s.due(1))
 		c.Rerun, c.Window = true, time.Second
 		return c, run.Number + 1000
 	}, [3]series.Kind{series.KindOrphan, series.KindOrphan, series.KindGranted}},
-	{"the start of a requested run", func(s *stand) (series.Claim, int64) {
+	{"the start of a requested run", func(s *fixture) (series.Claim, int64) {
 		c := s.request(series.OverlapSkip)
 		a := s.makes(c)
 		return s.after(series.RunRef{Key: s.key, Number: a.Number, Fence: a.Series.Fence}), c.Until
 	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindPassed}},
-	{"the room of a backfill", func(s *stand) (series.Claim, int64) {
+	{"the room of a backfill", func(s *fixture) (series.Claim, int64) {
 		c := s.fill(1)
 		c.Room = time.Minute.Milliseconds()
 		q := s.after(s.filled(c))
 		q.Next = s.look().Now + 2*c.Room
 		return q, q.Next - c.Room
 	}, [3]series.Kind{series.KindGranted, series.KindEarly, series.KindEarly}},
-	{"the number of the spec after a run of a backfill", func(s *stand) (series.Claim, int64) {
+	{"the number of the spec after a run of a backfill", func(s *fixture) (series.Claim, int64) {
 		c := s.fill(1)
 		c.Room = time.Minute.Milliseconds()
 		q := s.after(s.filled(c))
 		q.Next = s.look().Now + c.Room/2
 		return q, q.Next
 	}, [3]series.Kind{series.KindEarly, series.KindGranted, series.KindGranted}},
-	{"the end of a lease, for another number", func(s *stand) (series.Claim, int64) {
+	{"the end of a lease, for another number", func(s *fixture) (series.Claim, int64) {
 		a, _ := s.granted(s.next(1))
 		c := s.ask(a.Now, s.due(1))
 		return c, a.Now + long.Milliseconds()
 	}, [3]series.Kind{series.KindSkipped, series.KindGranted, series.KindGranted}},
-	{"the end of a lease, for a takeover", func(s *stand) (series.Claim, int64) {
+	{"the end of a lease, for a takeover", func(s *fixture) (series.Claim, int64) {
 		a, run := s.granted(s.next(1))
 		return s.after(run), a.Now + long.Milliseconds()
 	}, [3]series.Kind{series.KindPassed, series.KindGranted, series.KindGranted}},
-	{"the end of a lease, for its owner", func(s *stand) (series.Claim, int64) {
+	{"the end of a lease, for its owner", func(s *fixture) (series.Claim, int64) {
 		c := s.next(1)
 		a, _ := s.granted(c)
 		return c, a.Now + long.Milliseconds()
@@ -110,7 +110,7 @@ var instants = []instant{
 
 // around opens a series for each of the three milliseconds around a limit, and calls f at that
 // millisecond.
-func (s *stand) around(name string, scene func() (bound int64), f func(i int)) {
+func (s *fixture) around(name string, scene func() (bound int64), f func(i int)) {
 	s.Helper()
 	for i, off := range []int64{-1, 0, 1} {
 		s.key = fmt.Sprintf("%s %+d ms", name, off)
@@ -124,7 +124,7 @@ func (s *stand) around(name string, scene func() (bound int64), f func(i int)) {
 	}
 }
 
-func claimInstants(s *stand) {
+func claimInstants(s *fixture) {
 	for _, at := range instants {
 		var c series.Claim
 		s.around(at.name, func() (bound int64) {
@@ -138,7 +138,7 @@ func claimInstants(s *stand) {
 	}
 }
 
-func renewInstants(s *stand) {
+func renewInstants(s *fixture) {
 	var run series.RunRef
 	s.around("the end of a lease", func() int64 {
 		a, r := s.granted(s.next(1))
@@ -151,7 +151,7 @@ func renewInstants(s *stand) {
 	})
 }
 
-func resumeInstants(s *stand) {
+func resumeInstants(s *fixture) {
 	var mark int64
 	s.around("the mark", func() int64 {
 		mark = s.look().Now + 20
@@ -174,7 +174,7 @@ func resumeInstants(s *stand) {
 	})
 }
 
-func pauseInstants(s *stand) {
+func pauseInstants(s *fixture) {
 	var c series.Control
 	s.around("the latest number that was due", func() int64 {
 		c = s.change(series.ActionPause)
@@ -191,7 +191,7 @@ func pauseInstants(s *stand) {
 	})
 }
 
-func grantInstants(s *stand) {
+func grantInstants(s *fixture) {
 	var granted int64
 	s.around("the grant", func() int64 {
 		a, _ := s.granted(s.next(1))
@@ -208,7 +208,7 @@ func grantInstants(s *stand) {
 	})
 }
 
-func openInstants(s *stand) {
+func openInstants(s *fixture) {
 	s.open()
 	s.opened(series.OpenRequest{Key: s.key, Node: "a", Revision: "r1", Spec: "* * * * *", Zone: "UTC"})
 	r := s.opened(series.OpenRequest{Key: s.key, Node: "b", Revision: "r2", Spec: "@hourly", Zone: "UTC"})

@@ -28,7 +28,7 @@ var journalTests = []test{
 	{"each takeover and each settlement has its line", journalRuns},
 }
 
-func (s *stand) journal(n int) series.Journal {
+func (s *fixture) journal(n int) series.Journal {
 	s.Helper()
 	j, err := s.journaled.Journal(s.ctx, s.key, n)
 	if err != nil {
@@ -37,14 +37,14 @@ func (s *stand) journal(n int) series.Journal {
 	return j
 }
 
-func journalEmpty(s *stand) {
+func journalEmpty(s *fixture) {
 	j := s.journal(0)
 	if len(j.Lines) != 0 || len(j.Revisions) != 0 || j.Truncated || j.Key != s.key {
 		s.Fatalf("the journal is %+v", j)
 	}
 }
 
-func journalOpened(s *stand) {
+func journalOpened(s *fixture) {
 	s.open()
 	j := s.journal(0)
 	equal(s, "lines", len(j.Lines), 1)
@@ -59,7 +59,7 @@ func journalOpened(s *stand) {
 
 // contiguous fails the test unless each line that moved the mark begins at the mark before it, and
 // the last one ends at the mark of the series.
-func (s *stand) contiguous() {
+func (s *fixture) contiguous() {
 	s.Helper()
 	lines := s.journal(0).Lines
 	mark, fence := lines[0].To, int64(0)
@@ -79,7 +79,7 @@ func (s *stand) contiguous() {
 	equal(s, "the end of the ranges", mark, s.look().Mark)
 }
 
-func journalContiguous(s *stand) {
+func journalContiguous(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.env.Wait(5 * time.Millisecond)
@@ -105,7 +105,7 @@ func journalContiguous(s *stand) {
 	s.contiguous()
 }
 
-func journalEnd(s *stand) {
+func journalEnd(s *fixture) {
 	s.open()
 	c := s.next(1)
 	a, run := s.granted(c)
@@ -127,7 +127,7 @@ func journalEnd(s *stand) {
 	equal(s, "the last success", s.look().Last, 0)
 }
 
-func journalEndApart(s *stand) {
+func journalEndApart(s *fixture) {
 	run, c := s.beside(series.OverlapSkip)
 	s.claimed(c, series.KindSkipped)
 	s.ended(run, series.RunGivenBack)
@@ -139,7 +139,7 @@ func journalEndApart(s *stand) {
 		Fence: run.Fence, Attempt: 1, Outcome: series.OutcomeInterrupted, Ended: l.At})
 }
 
-func journalFolded(s *stand) {
+func journalFolded(s *fixture) {
 	run, _ := s.beside(series.OverlapSkip)
 	first := s.look().Mark
 	var node string
@@ -158,7 +158,7 @@ func journalFolded(s *stand) {
 	s.contiguous()
 }
 
-func journalApart(s *stand) {
+func journalApart(s *fixture) {
 	s.beside(series.OverlapSkip)
 	next := func(spoil func(*series.Claim)) {
 		s.env.Wait(2 * time.Millisecond)
@@ -182,7 +182,7 @@ func journalApart(s *stand) {
 	s.contiguous()
 }
 
-func journalNewest(s *stand) {
+func journalNewest(s *fixture) {
 	s.open()
 	for i := int64(1); i <= 4; i++ {
 		_, run := s.granted(s.ask(s.due(i), s.due(i-1)))

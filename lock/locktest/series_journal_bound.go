@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-func journalRevisions(s *stand) {
+func journalRevisions(s *fixture) {
 	s.open()
 	first := s.journal(0).Revisions
 	equal(s, "revisions", len(first), 1)
@@ -30,7 +30,7 @@ func journalRevisions(s *stand) {
 	equal(s, "the latest policies", rs[0].Policies, "x:2")
 }
 
-func journalFirstSighting(s *stand) {
+func journalFirstSighting(s *fixture) {
 	s.open() // r1, "* * * * *", UTC
 	first := s.journal(0).Revisions[0].First
 	for _, o := range []struct {
@@ -58,7 +58,7 @@ func journalFirstSighting(s *stand) {
 	}
 }
 
-func journalManyRevisions(s *stand) {
+func journalManyRevisions(s *fixture) {
 	s.open()
 	for i := range 50 {
 		s.opened(series.OpenRequest{Key: s.key, Node: "n", Revision: fmt.Sprint("x", i)})
@@ -82,7 +82,7 @@ func journalManyRevisions(s *stand) {
 }
 
 // revisions returns the sorted names of the revisions that are kept.
-func (s *stand) revisions() (names []string) {
+func (s *fixture) revisions() (names []string) {
 	for _, v := range s.journal(0).Revisions {
 		names = append(names, v.Revision)
 	}
@@ -90,7 +90,7 @@ func (s *stand) revisions() (names []string) {
 	return names
 }
 
-func journalKeys(s *stand) {
+func journalKeys(s *fixture) {
 	want := []string{"a", "b", "c", "z"}
 	for _, key := range []string{"z", "c", "a", "b", "a"} {
 		s.opened(series.OpenRequest{Key: key, Node: "n"})
@@ -102,7 +102,7 @@ func journalKeys(s *stand) {
 	}
 }
 
-func journalRuns(s *stand) {
+func journalRuns(s *fixture) {
 	run := s.dead()
 	c := s.after(run)
 	c.TTL = short

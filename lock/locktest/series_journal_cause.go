@@ -20,7 +20,7 @@ var causeTests = []test{
 // that have a special meaning in some store, must be kept as data.
 var oddTexts = []string{"no route to host", "a|b;c+d%7C", "\x1b[31mred\x00\r\n\ttab", `"quoted" \n {"json":1} <&>`, "é👩\u200d🔧\u2028\uFFFD", " "}
 
-func causeOfEnd(s *stand) {
+func causeOfEnd(s *fixture) {
 	for _, text := range oddTexts {
 		s.key += "+"
 		s.open()
@@ -42,7 +42,7 @@ func causeOfEnd(s *stand) {
 }
 
 // failed ends a run with an error, and repeats the ending, as after a lost reply.
-func (s *stand) failed(r series.RunRef, how series.RunState, text string) {
+func (s *fixture) failed(r series.RunRef, how series.RunState, text string) {
 	s.Helper()
 	for range 2 {
 		out := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: r, State: how, Outcome: series.OutcomeFailed, Error: text}})
@@ -52,7 +52,7 @@ func (s *stand) failed(r series.RunRef, how series.RunState, text string) {
 	}
 }
 
-func causeLongest(s *stand) {
+func causeLongest(s *fixture) {
 	for _, text := range []string{strings.Repeat("x", series.MaxErrorText), strings.Repeat("\x01", series.MaxErrorText), strings.Repeat("é", series.MaxErrorText/2)} {
 		s.key += "+"
 		s.open()
@@ -62,7 +62,7 @@ func causeLongest(s *stand) {
 	}
 }
 
-func causeOfSkip(s *stand) {
+func causeOfSkip(s *fixture) {
 	run, c := s.beside(series.OverlapSkip)
 	s.claimed(c, series.KindSkipped)
 	l := s.last(series.VerdictSkipped, s.due(1), c.Number)
@@ -70,7 +70,7 @@ func causeOfSkip(s *stand) {
 	equal(s, "its fence", l.BlockerFence, run.Fence)
 }
 
-func causeOfWait(s *stand) {
+func causeOfWait(s *fixture) {
 	for _, o := range []series.Overlap{series.OverlapQueue, series.OverlapReplace} {
 		s.key += "+"
 		run, c := s.beside(o)
@@ -88,7 +88,7 @@ func causeOfWait(s *stand) {
 	}
 }
 
-func causeApart(s *stand) {
+func causeApart(s *fixture) {
 	first, c := s.beside(series.OverlapSkip)
 	skip := func() {
 		s.claimed(c, series.KindSkipped)
@@ -119,7 +119,7 @@ func causeApart(s *stand) {
 
 // The run that died may have another attempt, but only after the end of the other run: nothing is
 // written between the numbers that the two runs blocked.
-func causeOfDead(s *stand) {
+func causeOfDead(s *fixture) {
 	s.open()
 	c := s.next(1)
 	_, first := s.granted(c)

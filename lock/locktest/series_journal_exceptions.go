@@ -18,7 +18,7 @@ var exceptionTests = []test{
 
 // stream claims the numbers after the mark, in batches, each in the name of another revision than its
 // neighbour, so that no line folds. Each must get the verdict.
-func (s *stand) stream(n int, want series.Kind, spoil func(*series.Claim)) {
+func (s *fixture) stream(n int, want series.Kind, spoil func(*series.Claim)) {
 	s.Helper()
 	is := s.look()
 	number, mark := max(is.Now-1, is.Mark), is.Mark
@@ -41,14 +41,14 @@ func (s *stand) stream(n int, want series.Kind, spoil func(*series.Claim)) {
 }
 
 // missedStream lets n numbers be missed.
-func (s *stand) missedStream(n int) {
+func (s *fixture) missedStream(n int) {
 	s.Helper()
 	s.stream(n, series.KindMissed, func(c *series.Claim) { c.Deadline = 0 })
 }
 
 // dividedExceptions divides three numbers, whose shards all end ok. It returns those of which a shard had another attempt: one
 // after its node died, one after its node gave it back.
-func (s *stand) dividedExceptions() (numbers []int64) {
+func (s *fixture) dividedExceptions() (numbers []int64) {
 	s.Helper()
 	if _, sharder := s.driver.(series.Sharder); !sharder {
 		return nil
@@ -71,7 +71,7 @@ func (s *stand) dividedExceptions() (numbers []int64) {
 // A run that failed, one that was taken over, a sharded one with a shard that was taken over, a number that was missed and one that
 // was paused are in the journal after twice as many lines of numbers that were skipped, which are no exceptions, as it
 // has room for. They are as they were, and in order.
-func exceptionsOutlive(s *stand) {
+func exceptionsOutlive(s *fixture) {
 	s.open()
 	_, failed := s.granted(s.next(1))
 	out := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: failed, Outcome: series.OutcomeFailed, Error: "why | it; failed"}})
@@ -123,7 +123,7 @@ func exceptionsOutlive(s *stand) {
 
 // After twice as many exceptions as a journal has room for, a fifth of its lines are exceptions from
 // before the others, without a gap.
-func exceptionsBounded(s *stand) {
+func exceptionsBounded(s *fixture) {
 	s.open()
 	s.missedStream(2*maxLines + 10)
 	j := s.journal(0)

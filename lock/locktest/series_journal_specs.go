@@ -8,13 +8,13 @@ import (
 )
 
 // seen opens the series for a node that has a spec and did not open it before.
-func (s *stand) seen(node, spec string, unseen time.Duration) series.Series {
+func (s *fixture) seen(node, spec string, unseen time.Duration) series.Series {
 	s.Helper()
 	s.env.Wait(5 * time.Millisecond)
 	return s.opened(series.OpenRequest{Key: s.key, Node: node, Revision: "of " + spec, Spec: spec, Zone: "UTC", Unseen: unseen})
 }
 
-func journalBack(s *stand) {
+func journalBack(s *fixture) {
 	const unseen = 100 * time.Millisecond
 	first := s.seen("a", "0 9 * * *", unseen)
 	s.seen("b", "0 18 * * *", unseen)
@@ -42,7 +42,7 @@ func journalBack(s *stand) {
 	equal(s, "the uses", fmt.Sprint(got), "[0 9 * * * true 0 18 * * * true 0 9 * * * true 0 9 * * * false]")
 }
 
-func journalRevisionsOfSpec(s *stand) {
+func journalRevisionsOfSpec(s *fixture) {
 	of := func(revision, spec string, unseen time.Duration) series.Series {
 		s.Helper()
 		s.env.Wait(5 * time.Millisecond)
@@ -55,7 +55,7 @@ func journalRevisionsOfSpec(s *stand) {
 	equal(s, "since, by the revision that was seen before the other spec", of("r1", "0 9 * * *", time.Millisecond).Since, first.Since)
 }
 
-func journalFormer(s *stand) {
+func journalFormer(s *fixture) {
 	former := func(of series.Series) (specs string) {
 		for _, u := range of.Former {
 			specs += u.Spec + ";"

@@ -22,7 +22,7 @@ var manualTests = []test{
 }
 
 // request returns a request for a run that may start within a minute.
-func (s *stand) request(o series.Overlap) series.Control {
+func (s *fixture) request(o series.Overlap) series.Control {
 	s.Helper()
 	c := s.change(series.ActionRun)
 	c.Overlap, c.Until = o, s.look().Now+time.Minute.Milliseconds()
@@ -30,19 +30,19 @@ func (s *stand) request(o series.Overlap) series.Control {
 }
 
 // requested requests a run, and returns it as it waits.
-func (s *stand) requested(o series.Overlap) series.RunRef {
+func (s *fixture) requested(o series.Overlap) series.RunRef {
 	s.Helper()
 	a := s.makes(s.request(o))
 	return series.RunRef{Key: s.key, Number: a.Number, Fence: a.Series.Fence}
 }
 
 // starts claims the run that waits, which must be granted.
-func (s *stand) starts(run series.RunRef) (series.Answer, series.RunRef) {
+func (s *fixture) starts(run series.RunRef) (series.Answer, series.RunRef) {
 	s.Helper()
 	return s.granted(s.after(run))
 }
 
-func manualRuns(s *stand) {
+func manualRuns(s *fixture) {
 	s.open()
 	waits := s.requested(series.OverlapSkip)
 	if runs := s.look().Runs; len(runs) != 1 || !runs[0].Manual() || runs[0].State != series.RunWaiting || runs[0].Number != waits.Number {
@@ -73,7 +73,7 @@ func manualRuns(s *stand) {
 	}
 }
 
-func manualOnce(s *stand) {
+func manualOnce(s *fixture) {
 	s.open()
 	c := s.request(series.OverlapQueue)
 	c.Scope = "queue"
@@ -113,7 +113,7 @@ func manualOnce(s *stand) {
 	equal(s, "the line of the run", lines[1], series.Line{At: lines[1].At, Verdict: series.VerdictWaiting, From: first.Number, To: first.Number, Fence: first.Series.Fence})
 }
 
-func manualBeside(s *stand) {
+func manualBeside(s *fixture) {
 	run, _ := s.beside(series.OverlapSkip)
 	s.refuses(s.request(series.OverlapSkip), series.RefusedAlive)
 	waits := s.requested(series.OverlapQueue)
@@ -128,7 +128,7 @@ func manualBeside(s *stand) {
 	equal(s, "replaced", s.renew(run).Replaced, true)
 }
 
-func manualWaits(s *stand) {
+func manualWaits(s *fixture) {
 	run, next := s.beside(series.OverlapQueue)
 	waits := s.requested(series.OverlapQueue)
 	s.env.Wait(5 * time.Millisecond)
@@ -144,7 +144,7 @@ func manualWaits(s *stand) {
 	s.granted(s.ask(s.look().Now, next.Number)) // it is not offered before a number of the spec
 }
 
-func manualDead(s *stand) {
+func manualDead(s *fixture) {
 	s.open()
 	c := s.after(s.requested(series.OverlapSkip))
 	c.TTL = short
@@ -161,7 +161,7 @@ func manualDead(s *stand) {
 	equal(s, "the mark", s.look().Mark, s.mark)
 }
 
-func manualLate(s *stand) {
+func manualLate(s *fixture) {
 	s.open()
 	request := func() series.Control { return s.request(series.OverlapSkip) }
 	c, a := s.madeUntil(request, 300*time.Millisecond)
@@ -176,7 +176,7 @@ func manualLate(s *stand) {
 	s.refuses(c, series.RefusedPast)
 }
 
-func manualPaused(s *stand) {
+func manualPaused(s *fixture) {
 	s.open()
 	before := s.requested(series.OverlapQueue)
 	s.env.Wait(slack)
@@ -196,7 +196,7 @@ func manualPaused(s *stand) {
 	s.ended(run, series.RunDone)
 }
 
-func manualCancelled(s *stand) {
+func manualCancelled(s *fixture) {
 	s.open()
 	waits := s.requested(series.OverlapSkip)
 	s.makes(s.cancel(waits.Number))
@@ -210,7 +210,7 @@ func manualCancelled(s *stand) {
 	s.claimed(s.after(run), series.KindPassed)
 }
 
-func manualBounds(s *stand) {
+func manualBounds(s *fixture) {
 	s.open()
 	for range series.MaxRequested {
 		s.requested(series.OverlapQueue)
@@ -220,7 +220,7 @@ func manualBounds(s *stand) {
 	s.granted(s.next(1)) // none of them keeps a number of the spec from running
 }
 
-func skipNext(s *stand) {
+func skipNext(s *fixture) {
 	s.open()
 	c := s.change(series.ActionSkip)
 	c.Number = s.due(2)
@@ -239,7 +239,7 @@ func skipNext(s *stand) {
 	s.granted(s.ask(s.due(3), s.due(2)))
 }
 
-func skipBack(s *stand) {
+func skipBack(s *fixture) {
 	s.open()
 	c := s.change(series.ActionSkip)
 	c.Number = s.due(1)

@@ -21,7 +21,7 @@ var memberTests = []test{
 	{"bad beats are refused, and a context that has ended is doubt", memberRefused},
 }
 
-func (s *stand) beat(node string, ttl time.Duration, want ...string) series.BeatAnswer {
+func (s *fixture) beat(node string, ttl time.Duration, want ...string) series.BeatAnswer {
 	s.Helper()
 	p, err := s.driver.(series.Membership).Beat(s.ctx, series.Beat{Node: node, TTL: ttl})
 	if err != nil {
@@ -33,14 +33,14 @@ func (s *stand) beat(node string, ttl time.Duration, want ...string) series.Beat
 	return p
 }
 
-func memberBeats(s *stand) {
+func memberBeats(s *fixture) {
 	s.beat("b", long, "b")
 	s.beat("a", long, "a", "b")
 	s.beat("a", long, "a", "b")
 	s.beat("{c} é", long, "a", "b", "{c} é")
 }
 
-func memberDies(s *stand) {
+func memberDies(s *fixture) {
 	s.beat("a", short, "a")
 	s.beat("b", long, "a", "b")
 	s.env.Wait(short + slack)
@@ -50,7 +50,7 @@ func memberDies(s *stand) {
 	s.beat("b", long, "a", "b")
 }
 
-func memberLeaves(s *stand) {
+func memberLeaves(s *fixture) {
 	m := s.driver.(series.Membership)
 	s.beat("a", long, "a")
 	s.beat("b", long, "a", "b")
@@ -62,7 +62,7 @@ func memberLeaves(s *stand) {
 	s.beat("b", long, "b")
 }
 
-func (s *stand) roll() (int64, map[string]series.Member) {
+func (s *fixture) roll() (int64, map[string]series.Member) {
 	s.Helper()
 	r, err := s.driver.(series.Membership).Members(s.ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *stand) roll() (int64, map[string]series.Member) {
 	return r.Now, byName
 }
 
-func memberRoll(s *stand) {
+func memberRoll(s *fixture) {
 	before, all := s.roll()
 	if len(all) != 0 {
 		s.Fatalf("before the first beat the nodes are %+v", all)
@@ -117,7 +117,7 @@ func memberRoll(s *stand) {
 	}
 }
 
-func memberReturns(s *stand) {
+func memberReturns(s *fixture) {
 	s.beat("a", long, "a")
 	if err := s.driver.(series.Membership).Leave(s.ctx, "a"); err != nil {
 		s.Fatalf("leave: %v", err)
@@ -130,7 +130,7 @@ func memberReturns(s *stand) {
 	}
 }
 
-func memberAhead(s *stand) {
+func memberAhead(s *fixture) {
 	for _, b := range []series.Beat{{Node: "a", TTL: long, Ahead: 1500*time.Millisecond + 400*time.Microsecond}, {Node: "b", TTL: long, Ahead: -time.Hour}, {Node: "c", TTL: long}} {
 		for _, ahead := range []time.Duration{time.Minute, b.Ahead, b.Ahead} { // only the last one counts
 			b.Ahead = ahead
@@ -143,7 +143,7 @@ func memberAhead(s *stand) {
 	equal(s, "ms ahead", fmt.Sprint(*all["a"].Ahead, *all["b"].Ahead, *all["c"].Ahead), "1500 -3600000 0")
 }
 
-func memberClock(s *stand) {
+func memberClock(s *fixture) {
 	before := time.Now()
 	p := s.beat("a", long, "a")
 	if len(p.Readings) == 0 || p.Readings[0].Server == "" || p.Readings[0].Time.IsZero() || p.Readings[0].Sent.Before(before) {
@@ -151,7 +151,7 @@ func memberClock(s *stand) {
 	}
 }
 
-func memberRefused(s *stand) {
+func memberRefused(s *fixture) {
 	m := s.front()
 	for _, node := range []string{"", "a|b", "a;b", "a\n", strings.Repeat("x", driver.MaxKey+1)} {
 		_, err := m.Beat(s.done(), series.Beat{Node: node, TTL: long})

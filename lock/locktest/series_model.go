@@ -25,7 +25,7 @@ const (
 // Each round sends a random sequence of requests to the store and to the rules. The rules get the
 // time at which the store reports that it judged, so that both decide by the same time. Fences are
 // compared by the runs to which they belong and by their order.
-func modelRounds(s *stand) {
+func modelRounds(s *fixture) {
 	rounds := s.env.Rounds
 	if rounds == 0 {
 		rounds = otherRounds
@@ -55,7 +55,7 @@ func modelRounds(s *stand) {
 }
 
 // rules lists the answers that the sequences must reach: each kind, and for a store that divides numbers each step of a sheet.
-func (s *stand) rules() (all []string) {
+func (s *fixture) rules() (all []string) {
 	for k := series.KindUnknown; k <= series.KindOperator; k++ {
 		all = append(all, name(k))
 	}
@@ -70,9 +70,9 @@ func seenAll(seen map[string]int, rules []string) bool {
 	return !slices.ContainsFunc(rules, func(rule string) bool { return seen[rule] == 0 })
 }
 
-// A twin is a store and the rules in parallel, over two series.
-type twin struct {
-	*stand
+// A comparison is a store and the rules in parallel, over two series.
+type comparison struct {
+	*fixture
 	rnd    *rand.Rand
 	seed   string
 	models []*model
@@ -118,8 +118,8 @@ func (m *model) Append(l series.Line) {
 	m.lines = append(m.lines, l)
 }
 
-func newTwin(s *stand, seed, round uint64) *twin {
-	tw := &twin{stand: s, rnd: rand.New(rand.NewPCG(seed, round)), seed: fmt.Sprintf("seed %d, round %d", seed, round)}
+func newTwin(s *fixture, seed, round uint64) *comparison {
+	tw := &comparison{fixture: s, rnd: rand.New(rand.NewPCG(seed, round)), seed: fmt.Sprintf("seed %d, round %d", seed, round)}
 	for i := range 2 {
 		tw.models = append(tw.models, &model{key: fmt.Sprintf("m%d.%d", round, i), store: map[int64]int64{0: 0}})
 	}
@@ -128,18 +128,18 @@ func newTwin(s *stand, seed, round uint64) *twin {
 }
 
 // fail ends the test and logs the requests that led to the failure.
-func (tw *twin) fail(format string, args ...any) {
+func (tw *comparison) fail(format string, args ...any) {
 	tw.Helper()
 	tw.Fatalf("%s\n%s\n%s", fmt.Sprintf(format, args...), tw.seed, strings.Join(tw.log[max(0, len(tw.log)-traced):], "\n"))
 }
 
-func (tw *twin) note(format string, args ...any) {
+func (tw *comparison) note(format string, args ...any) {
 	tw.log = append(tw.log, fmt.Sprintf("%3d ", len(tw.log)+1)+fmt.Sprintf(format, args...))
 }
 
 // pair records that two fences belong to the same run. When the pair is new, the store's fence must
 // be above all before it.
-func (tw *twin) pair(m *model, rules, store int64) {
+func (tw *comparison) pair(m *model, rules, store int64) {
 	tw.Helper()
 	was, known := m.store[rules]
 	switch {
@@ -156,7 +156,7 @@ func (tw *twin) pair(m *model, rules, store int64) {
 // step sends one random request to both and compares their states. It reports whether the round can
 // continue: if the store's clock runs by itself, the store may have stalled across the time at
 // which a lease ended.
-func (tw *twin) step() bool {
+func (tw *comparison) step() bool {
 	tw.Helper()
 	m := tw.models[tw.rnd.IntN(len(tw.models))]
 	before := tw.sync(m)
@@ -193,21 +193,21 @@ func (tw *twin) step() bool {
 }
 
 // sync waits until no lease of the series ends within margin, unless the clock stands still.
-func (tw *twin) sync(m *model) int64 {
-	now := tw.lookAt(m.key).Now
+func (tw *comparison) sync(m *model) int64 {
+	now := tw.readSeries(m.key).Now
 	if tw.env.exact() {
 		return now
 	}
 	for tw.near(now, now+margin) {
 		tw.env.Wait(margin * time.Millisecond)
-		now = tw.lookAt(m.key).Now
+		now = tw.readSeries(m.key).Now
 	}
 	return now
 }
 
 const margin = 100 // ms
 
-func (tw *twin) near(from, to int64) bool {
+func (tw *comparison) near(from, to int64) bool {
 	return slices.ContainsFunc(tw.models, func(m *model) bool {
 		return slices.ContainsFunc(m.Runs, func(r series.Run) bool {
 			return r.State == series.RunOpen && r.Until >= from && r.Until <= to
@@ -217,23 +217,23 @@ func (tw *twin) near(from, to int64) bool {
 	})
 }
 
-func (tw *twin) crossed(before int64) bool {
-	now := tw.lookAt(tw.models[0].key).Now
+func (tw *comparison) crossed(before int64) bool {
+	now := tw.readSeries(tw.models[0].key).Now
 	if now-before <= margin {
 		return false
 	}
 	return tw.near(before, now)
 }
 
-func (tw *twin) lookAt(key string) series.Series {
+func (tw *comparison) readSeries(key string) series.Series {
 	tw.Helper()
 	return tw.series(tw.numbered.ReadSeries(tw.ctx, []string{key}))
 }
 
 // compare compares the state of a series in the store with the state in the rules.
-func (tw *twin) compare(m *model) {
+func (tw *comparison) compare(m *model) {
 	tw.Helper()
-	got := tw.lookAt(m.key)
+	got := tw.readSeries(m.key)
 	want := m.Series(got.Now*1000, m.key)
 	tw.pair(m, want.Fence, got.Fence)
 	want.Fence = got.Fence
@@ -252,7 +252,7 @@ func (tw *twin) compare(m *model) {
 	}
 }
 
-func (tw *twin) compareLines(m *model) {
+func (tw *comparison) compareLines(m *model) {
 	tw.Helper()
 	j, err := tw.journaled.Journal(tw.ctx, m.key, 0)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 )
 
 // one returns a random one of the values.
-func one[T any](tw *twin, of ...T) T { return of[tw.rnd.IntN(len(of))] }
+func one[T any](tw *comparison, of ...T) T { return of[tw.rnd.IntN(len(of))] }
 
 // chance returns true in n of 100 cases.
-func (tw *twin) chance(n int) bool { return tw.rnd.IntN(100) < n }
+func (tw *comparison) chance(n int) bool { return tw.rnd.IntN(100) < n }
 
 // claims sends a batch of claims.
-func (tw *twin) claims() {
+func (tw *comparison) claims() {
 	tw.Helper()
 	batch := make([]modelClaim, tw.rnd.IntN(4)+1)
 	of := make([]*model, len(batch))
@@ -39,7 +39,7 @@ func (tw *twin) claims() {
 
 // peek compares the store's answers to a peek at the numbers of a batch, before they are claimed,
 // with the answers of the rules.
-func (tw *twin) peek(of []*model, batch []modelClaim) {
+func (tw *comparison) peek(of []*model, batch []modelClaim) {
 	tw.Helper()
 	peeker, ok := tw.driver.(series.Peeker)
 	if !ok {
@@ -48,7 +48,7 @@ func (tw *twin) peek(of []*model, batch []modelClaim) {
 	ps, nows := make([]series.NumberRef, len(batch)), make([]int64, len(batch))
 	for i := range batch {
 		ps[i] = series.NumberRef{Key: batch[i].Key, Number: batch[i].Number}
-		if nows[i] = tw.lookAt(batch[i].Key).Now; !tw.env.exact() {
+		if nows[i] = tw.readSeries(batch[i].Key).Now; !tw.env.exact() {
 			nows[i] -= slack.Milliseconds()
 		}
 	}
@@ -70,7 +70,7 @@ func (tw *twin) peek(of []*model, batch []modelClaim) {
 	}
 }
 
-func (tw *twin) send(of []*model, batch []modelClaim) {
+func (tw *comparison) send(of []*model, batch []modelClaim) {
 	tw.Helper()
 	cs := make([]series.Claim, len(batch))
 	for i, c := range batch {
@@ -131,11 +131,11 @@ func (m *model) ruleFence(store int64) int64 {
 }
 
 // randomClaim returns a new claim, or one that was sent before.
-func (tw *twin) randomClaim(m *model) modelClaim {
+func (tw *comparison) randomClaim(m *model) modelClaim {
 	if len(m.asked) > 0 && tw.chance(15) {
 		return one(tw, m.asked[max(0, len(m.asked)-5):]...)
 	}
-	now := tw.lookAt(m.key).Now
+	now := tw.readSeries(m.key).Now
 	c := modelClaim{Claim: series.Claim{
 		Key: m.key, Owner: tw.owner(), Number: max(1, tw.randomNumber(m, now)),
 		Between: one(tw, 0, 0, 1, 4), TTL: one(tw, driver.MinTTL, driver.MinTTL, time.Second, 5*time.Second),
@@ -157,7 +157,7 @@ func (tw *twin) randomClaim(m *model) modelClaim {
 }
 
 // randomNumber returns a number that is most often due now or next after the mark.
-func (tw *twin) randomNumber(m *model, now int64) int64 {
+func (tw *comparison) randomNumber(m *model, now int64) int64 {
 	if tw.chance(60) {
 		return now - one[int64](tw, 0, 0, 0, 0, 1, 3, 10, 300, -3, -20, -21, -5000)
 	}
@@ -165,14 +165,14 @@ func (tw *twin) randomNumber(m *model, now int64) int64 {
 }
 
 // randomFences may make the claim a takeover of a run, and may give it a floor.
-func (tw *twin) randomFences(m *model, c *modelClaim) {
+func (tw *comparison) randomFences(m *model, c *modelClaim) {
 	if len(m.runs) > 0 && tw.chance(35) {
 		r := one(tw, m.runs[max(0, len(m.runs)-4):]...)
 		c.Number, c.From = r.number, cmp.Or(r.of, r.fence)
 		if tw.chance(10) {
 			c.From = one(tw, m.runs...).fence
 		}
-		c.storeFrom, c.Next = m.store[c.From], one(tw, 0, c.Number, tw.lookAt(m.key).Now+one[int64](tw, 50, 3000, 60_000))
+		c.storeFrom, c.Next = m.store[c.From], one(tw, 0, c.Number, tw.readSeries(m.key).Now+one[int64](tw, 50, 3000, 60_000))
 	} else if tw.chance(2) {
 		c.From, c.storeFrom = 1, 1 // a fence of no run
 	}
@@ -183,7 +183,7 @@ func (tw *twin) randomFences(m *model, c *modelClaim) {
 }
 
 // randomRun returns a run that was granted at some time, for the store and for the rules.
-func (tw *twin) randomRun(m *model) (store, rules series.RunRef) {
+func (tw *comparison) randomRun(m *model) (store, rules series.RunRef) {
 	r := modelRun{number: 1, owner: "nobody/1", fence: 1}
 	m.store[1] = 1
 	if len(m.runs) > 0 {
@@ -209,7 +209,7 @@ func (tw *twin) randomRun(m *model) (store, rules series.RunRef) {
 	return store, rules
 }
 
-func (tw *twin) renewal(m *model) {
+func (tw *comparison) renewal(m *model) {
 	tw.Helper()
 	store, rules := tw.randomRun(m)
 	tw.last = func() {
@@ -225,9 +225,9 @@ func (tw *twin) renewal(m *model) {
 }
 
 // until returns the time at which a renewal was judged: only the deadline shows it.
-func (tw *twin) until(m *model, ref series.RunRef, alive bool) int64 {
+func (tw *comparison) until(m *model, ref series.RunRef, alive bool) int64 {
 	tw.Helper()
-	is := tw.lookAt(m.key)
+	is := tw.readSeries(m.key)
 	if alive && ref.Shards > 0 {
 		return is.Sheet.Shards[ref.Shard].Until - ref.TTL.Milliseconds()
 	}
@@ -239,7 +239,7 @@ func (tw *twin) until(m *model, ref series.RunRef, alive bool) int64 {
 	return is.Now
 }
 
-func (tw *twin) ending(m *model) {
+func (tw *comparison) ending(m *model) {
 	tw.Helper()
 	store, rules := tw.randomRun(m)
 	e := series.EndRequest{RunRef: store, State: one(tw, series.RunDone, series.RunDone, series.RunUnstarted, series.RunGivenBack)}
@@ -252,7 +252,7 @@ func (tw *twin) ending(m *model) {
 	tw.last()
 }
 
-func (tw *twin) sendEnding(m *model, e series.EndRequest, fence int64) {
+func (tw *comparison) sendEnding(m *model, e series.EndRequest, fence int64) {
 	tw.Helper()
 	got := tw.numbered.ReleaseRuns(tw.ctx, []series.EndRequest{e})[0]
 	now := tw.endedAt(m, &e.RunRef)
@@ -269,9 +269,9 @@ func (tw *twin) sendEnding(m *model, e series.EndRequest, fence int64) {
 }
 
 // endedAt returns the time at which an ending was judged: only its line shows it, or the sheet.
-func (tw *twin) endedAt(m *model, ref *series.RunRef) int64 {
+func (tw *comparison) endedAt(m *model, ref *series.RunRef) int64 {
 	tw.Helper()
-	is := tw.lookAt(m.key)
+	is := tw.readSeries(m.key)
 	now := is.Now
 	if tw.env.exact() {
 		return now
@@ -308,7 +308,7 @@ func (tw *twin) endedAt(m *model, ref *series.RunRef) int64 {
 
 // change pauses, resumes, cancels, skips or requests a run, sometimes with an earlier state that the caller has seen, or as an
 // operation that was sent before.
-func (tw *twin) change(m *model) {
+func (tw *comparison) change(m *model) {
 	tw.Helper()
 	c := series.Control{Key: m.key, Action: series.ActionResume, Op: fmt.Sprint("op-", tw.rnd.IntN(1000)), Who: one(tw, "ann", "bob ü"),
 		Seen: m.Change + one[int64](tw, 0, 0, 0, 0, -1, 1)}
@@ -318,7 +318,7 @@ func (tw *twin) change(m *model) {
 	if !m.Paused && tw.chance(70) || m.Paused && tw.chance(20) {
 		c.Action, c.Reason = series.ActionPause, one(tw, "for the night", "a|b;c#d+e%7C \"é\"")
 		if tw.chance(60) {
-			c.Until = tw.lookAt(m.key).Now + one[int64](tw, 1, 20, 120, 600, 3000, -5)
+			c.Until = tw.readSeries(m.key).Now + one[int64](tw, 1, 20, 120, 600, 3000, -5)
 		}
 	}
 	if tw.chance(30) {
@@ -329,7 +329,7 @@ func (tw *twin) change(m *model) {
 		}
 	}
 	if tw.chance(25) {
-		c.Action, c.Reason, c.Until, c.Number, c.Fence = series.ActionRun, "by hand", tw.lookAt(m.key).Now+one[int64](tw, 5, 100, 3000, 3000, 3000), 0, 0
+		c.Action, c.Reason, c.Until, c.Number, c.Fence = series.ActionRun, "by hand", tw.readSeries(m.key).Now+one[int64](tw, 5, 100, 3000, 3000, 3000), 0, 0
 		c.Overlap, c.Anyway = one(tw, series.OverlapSkip, series.OverlapQueue, series.OverlapAllow, series.OverlapReplace), tw.chance(50)
 		c.Scope = one(tw, "", "queue, while paused")
 	} else if tw.chance(15) {
@@ -354,7 +354,7 @@ func (tw *twin) change(m *model) {
 }
 
 // backfill makes c a backfill of decided numbers, sometimes of one that is not, or the end of one.
-func (tw *twin) backfill(m *model, c *series.Control) {
+func (tw *comparison) backfill(m *model, c *series.Control) {
 	*c = series.Control{Key: m.key, Action: series.ActionBackfill, Op: c.Op, Who: c.Who, Reason: "again", Seen: c.Seen, Anyway: tw.chance(50)}
 	if tw.chance(20) {
 		return
@@ -369,14 +369,14 @@ func (tw *twin) backfill(m *model, c *series.Control) {
 }
 
 // pairBackfill pairs the fences of a run of a backfill that the last step made.
-func (tw *twin) pairBackfill(m *model) {
+func (tw *comparison) pairBackfill(m *model) {
 	tw.Helper()
 	for i := range m.Runs {
 		r := &m.Runs[i]
 		if _, known := m.store[r.Fence]; known || r.For == 0 {
 			continue
 		}
-		for _, s := range tw.lookAt(m.key).Runs {
+		for _, s := range tw.readSeries(m.key).Runs {
 			if s.Number == r.Number {
 				tw.pair(m, r.Fence, s.Fence)
 				m.runs = append(m.runs, modelRun{number: r.Number, fence: r.Fence})
@@ -386,7 +386,7 @@ func (tw *twin) pairBackfill(m *model) {
 }
 
 // sendChange sends a change whose fence is one of the rules.
-func (tw *twin) sendChange(m *model, c *series.Control) {
+func (tw *comparison) sendChange(m *model, c *series.Control) {
 	tw.Helper()
 	q := *c
 	q.Fence = m.store[c.Fence]
@@ -413,11 +413,11 @@ func (tw *twin) sendChange(m *model, c *series.Control) {
 	}
 }
 
-func (tw *twin) opening(m *model) {
+func (tw *comparison) opening(m *model) {
 	tw.Helper()
 	o := series.OpenRequest{Key: m.key, Node: one(tw, "a", "b"), Revision: one(tw, "r1", "r2")}
 	if tw.chance(5) {
-		o.Mark = tw.lookAt(m.key).Now + one[int64](tw, -1000, 1000)
+		o.Mark = tw.readSeries(m.key).Now + one[int64](tw, -1000, 1000)
 	}
 	tw.last = func() {
 		got := tw.opened(o)
@@ -431,7 +431,7 @@ func (tw *twin) opening(m *model) {
 }
 
 // pass lets time pass, sometimes until a lease has ended.
-func (tw *twin) pass() {
+func (tw *comparison) pass() {
 	d := one(tw, 1, 5, 15, 30, 100, 300, 510, 1100)
 	if !tw.env.exact() {
 		d = one(tw, 1, 5, 30, 510)

@@ -14,7 +14,7 @@ import (
 var sheetSteps = []string{"an opening", "a share", "a share of a broadcast", "an orphan with shards", "a sum by an end", "a sum by a share", "a sum by a sweep", "a sum by a cancel", "a sum by a resume"}
 
 // shards reports whether the store divides numbers into shards.
-func (s *stand) shards() bool {
+func (s *fixture) shards() bool {
 	_, ok := s.driver.(series.Sharder)
 	return ok
 }
@@ -25,7 +25,7 @@ func (m *model) divided() bool {
 }
 
 // divides may make c a claim of shards, most often of the number that is divided already.
-func (tw *twin) divides(m *model, c *modelClaim) {
+func (tw *comparison) divides(m *model, c *modelClaim) {
 	if !tw.shards() {
 		return
 	}
@@ -59,7 +59,7 @@ func (tw *twin) divides(m *model, c *modelClaim) {
 
 // pairShards pairs the fences of the shards in an answer, in the order in which they were granted, and writes the store's
 // into the answer of the rules.
-func (tw *twin) pairShards(m *model, rules, store *series.Answer) {
+func (tw *comparison) pairShards(m *model, rules, store *series.Answer) {
 	tw.Helper()
 	m.mapSum(rules.Sum)
 	if len(rules.Shards) != len(store.Shards) {
@@ -91,7 +91,7 @@ func (m *model) keepShards(a *series.Answer, owner string, of int64) {
 }
 
 // sawSheet counts the step of a sheet that an answer of the store shows.
-func (tw *twin) sawSheet(m *model, a *series.Answer) {
+func (tw *comparison) sawSheet(m *model, a *series.Answer) {
 	switch {
 	case a.Kind == series.KindGranted && a.Of > 0 && m.ruleFence(a.Fence) == 0:
 		tw.seen["an opening"]++
@@ -109,7 +109,7 @@ func (tw *twin) sawSheet(m *model, a *series.Answer) {
 	}
 }
 
-func (tw *twin) sawSum(sum *series.Sum, by string) {
+func (tw *comparison) sawSum(sum *series.Sum, by string) {
 	if sum != nil {
 		tw.seen["a sum by "+by]++
 	}
@@ -117,7 +117,7 @@ func (tw *twin) sawSum(sum *series.Sum, by string) {
 
 // compareSheets compares the sheets of two lines. Their texts have distances of fences, so it compares the shards, and deletes
 // the texts if they are equal.
-func (tw *twin) compareSheets(m *model, store, rules *series.Line) {
+func (tw *comparison) compareSheets(m *model, store, rules *series.Line) {
 	tw.Helper()
 	if rules.Sheet == "" || store.Sheet == "" {
 		return

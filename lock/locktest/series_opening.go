@@ -17,7 +17,7 @@ var openingTests = []test{
 	{"a look reads and opens nothing", openLook},
 }
 
-func openNothingElse(s *stand) {
+func openNothingElse(s *fixture) {
 	s.unchanged(func() {
 		run := series.RunRef{Key: s.key, Number: 1, Owner: "n/1", Fence: 1, TTL: long}
 		s.claimed(s.ask(1, 0), series.KindUnknown)
@@ -35,7 +35,7 @@ func openNothingElse(s *stand) {
 	}
 }
 
-func openAtNow(s *stand) {
+func openAtNow(s *fixture) {
 	before := s.look().Now
 	is := s.opened(series.OpenRequest{Key: s.key, Node: "n", Revision: "r1"})
 	if is.Mark < before || is.Mark > is.Now {
@@ -45,7 +45,7 @@ func openAtNow(s *stand) {
 	equal(s, "the mark that a look sees", s.look().Mark, is.Mark)
 }
 
-func openAtMark(s *stand) {
+func openAtMark(s *fixture) {
 	now := s.look().Now
 	is := s.opened(series.OpenRequest{Key: s.key, Node: "n", Mark: now + 3_600_000})
 	equal(s, "the mark", is.Mark, now+3_600_000)
@@ -56,7 +56,7 @@ func openAtMark(s *stand) {
 	}
 }
 
-func openBegin(s *stand) {
+func openBegin(s *fixture) {
 	before := s.look().Now
 	begin := before - 60_000
 	o := series.OpenRequest{Key: s.key, Node: "n", Revision: "r1", Spec: "@at", Zone: "UTC", Begin: begin}
@@ -83,7 +83,7 @@ func openBegin(s *stand) {
 	}
 }
 
-func openAgain(s *stand) {
+func openAgain(s *fixture) {
 	s.open()
 	s.granted(s.next(1))
 	s.unchanged(func() {
@@ -93,7 +93,7 @@ func openAgain(s *stand) {
 	})
 }
 
-func openRevisions(s *stand) {
+func openRevisions(s *fixture) {
 	open := func(node, revision string) series.Series {
 		s.env.Wait(5 * time.Millisecond)
 		return s.opened(series.OpenRequest{Key: s.key, Node: node, Revision: revision, Spec: "spec of " + revision, Zone: "UTC"})
@@ -118,14 +118,14 @@ func openRevisions(s *stand) {
 	equal(s, "another node's revision, of a node that is alone", open("a", "r1").Other, "")
 }
 
-func openNoRevision(s *stand) {
+func openNoRevision(s *fixture) {
 	is := s.opened(series.OpenRequest{Key: s.key, Node: "a"})
 	equal(s, "since", is.Since, 0)
 	s.env.Wait(5 * time.Millisecond)
 	equal(s, "another revision", s.opened(series.OpenRequest{Key: s.key, Node: "b", Revision: "r1"}).Other, "")
 }
 
-func openLook(s *stand) {
+func openLook(s *fixture) {
 	s.open()
 	all := s.numbered.ReadSeries(s.ctx, []string{"unknown", s.key, "unknown"})
 	if len(all) != 3 || all[0].Err != nil || all[1].Err != nil || all[2].Err != nil {

@@ -21,14 +21,14 @@ var outputTests = []test{
 	{"bad outputs are refused, and a context that has ended is doubt", outputRefused},
 }
 
-func (s *stand) keep(number, fence int64, text string) {
+func (s *fixture) keep(number, fence int64, text string) {
 	s.Helper()
 	if err := s.front().KeepOutput(s.ctx, series.Output{Key: s.key, Number: number, Fence: fence, Text: text}); err != nil {
 		s.Fatalf("keep the output of %d: %v", number, err)
 	}
 }
 
-func (s *stand) output(number int64) series.Output {
+func (s *fixture) output(number int64) series.Output {
 	s.Helper()
 	o, err := s.front().Output(s.ctx, s.key, number)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *stand) output(number int64) series.Output {
 }
 
 // has fails the test unless these numbers have outputs, and none of the others below most has.
-func (s *stand) has(most int64, want ...int64) {
+func (s *fixture) has(most int64, want ...int64) {
 	s.Helper()
 	var has []int64
 	for n := int64(1); n <= most; n++ {
@@ -52,7 +52,7 @@ func (s *stand) has(most int64, want ...int64) {
 	}
 }
 
-func outputKept(s *stand) {
+func outputKept(s *fixture) {
 	equal(s, "an output of a series that was never opened", s.output(1), series.Output{})
 	s.open()
 	equal(s, "an output that nobody kept", s.output(1), series.Output{})
@@ -75,7 +75,7 @@ func outputKept(s *stand) {
 	equal(s, "the output", s.output(9).Fence, 7)
 }
 
-func outputCut(s *stand) {
+func outputCut(s *fixture) {
 	s.open()
 	s.keep(1, 1, "first"+strings.Repeat("x", series.MaxOutput-4)+"last")
 	equal(s, "the output", s.output(1).Text, strings.Repeat("x", series.MaxOutput-4)+"last")
@@ -83,7 +83,7 @@ func outputCut(s *stand) {
 	equal(s, "the output", s.output(2).Text, strings.Repeat("é", (series.MaxOutput-1)/2)+"!")
 }
 
-func outputNewest(s *stand) {
+func outputNewest(s *fixture) {
 	s.open()
 	s.keep(1, 5, "first")
 	s.keep(1, 5, "again")
@@ -95,7 +95,7 @@ func outputNewest(s *stand) {
 	equal(s, "the output", s.output(1), series.Output{Key: s.key, Number: 1, Fence: driver.MaxNumber})
 }
 
-func outputFailed(s *stand) {
+func outputFailed(s *fixture) {
 	s.open()
 	for _, c := range []struct {
 		fence  int64
@@ -111,7 +111,7 @@ func outputFailed(s *stand) {
 	s.has(2, 1)
 }
 
-func outputBudget(s *stand) {
+func outputBudget(s *fixture) {
 	s.open()
 	for n := int64(1); n <= series.MaxOutputs+2; n++ {
 		s.keep(n, n, "x")
@@ -144,7 +144,7 @@ func outputBudget(s *stand) {
 	s.has(104, 100, 101, 102, 103) // 98 is gone, too, although there would be room for it
 }
 
-func outputTogether(s *stand) {
+func outputTogether(s *fixture) {
 	s.open()
 	const callers = 4
 	var errs [callers]error
@@ -161,7 +161,7 @@ func outputTogether(s *stand) {
 	s.has(callers, 1, 2, 3, 4)
 }
 
-func outputDecidesNothing(s *stand) {
+func outputDecidesNothing(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	before, lines := s.look(), len(s.lines())
@@ -176,7 +176,7 @@ func outputDecidesNothing(s *stand) {
 	s.granted(s.ask(s.due(2), run.Number))
 }
 
-func outputRefused(s *stand) {
+func outputRefused(s *fixture) {
 	s.open()
 	f := s.front()
 	for argument, o := range map[string]series.Output{

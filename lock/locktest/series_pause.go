@@ -20,7 +20,7 @@ var pauseTests = []test{
 	{"what was never opened cannot be paused or resumed, and that is said", pauseUnknown},
 }
 
-func pauseUnknown(s *stand) {
+func pauseUnknown(s *fixture) {
 	s.key = "never opened"
 	for _, action := range []series.Action{series.ActionPause, series.ActionResume} {
 		a := s.refuses(s.change(action), series.RefusedNotOpen)
@@ -32,12 +32,12 @@ func pauseUnknown(s *stand) {
 }
 
 // change returns a new change, which applies to any state of the series.
-func (s *stand) change(action series.Action) series.Control {
+func (s *fixture) change(action series.Action) series.Control {
 	s.ops++
 	return series.Control{Key: s.key, Action: action, Op: fmt.Sprint("op-", s.ops), Who: "ann", Reason: "moved to 2", Seen: series.AnySeen}
 }
 
-func (s *stand) control(c series.Control) series.ControlAnswer {
+func (s *fixture) control(c series.Control) series.ControlAnswer {
 	s.Helper()
 	a := s.controlled.Control(s.ctx, c)
 	if a.Err != nil {
@@ -50,7 +50,7 @@ func (s *stand) control(c series.Control) series.ControlAnswer {
 }
 
 // makes sends a change that must be made.
-func (s *stand) makes(c series.Control) series.ControlAnswer {
+func (s *fixture) makes(c series.Control) series.ControlAnswer {
 	s.Helper()
 	a := s.made(c, s.control(c))
 	is := s.look()
@@ -60,7 +60,7 @@ func (s *stand) makes(c series.Control) series.ControlAnswer {
 }
 
 // made fails the test unless the change was made.
-func (s *stand) made(c series.Control, a series.ControlAnswer) series.ControlAnswer {
+func (s *fixture) made(c series.Control, a series.ControlAnswer) series.ControlAnswer {
 	s.Helper()
 	if !a.Made {
 		s.Fatalf("the %s is answered %+v", c.Action, a)
@@ -69,7 +69,7 @@ func (s *stand) made(c series.Control, a series.ControlAnswer) series.ControlAns
 }
 
 // refuses sends a change that must be refused for a reason, and must change nothing.
-func (s *stand) refuses(c series.Control, why series.Refusal) (a series.ControlAnswer) {
+func (s *fixture) refuses(c series.Control, why series.Refusal) (a series.ControlAnswer) {
 	s.Helper()
 	s.unchanged(func() { a = s.control(c) })
 	if a.Refusal != why {
@@ -78,16 +78,16 @@ func (s *stand) refuses(c series.Control, why series.Refusal) (a series.ControlA
 	return a
 }
 
-func (s *stand) pause() series.Series {
+func (s *fixture) pause() series.Series {
 	s.Helper()
 	return s.makes(s.change(series.ActionPause)).Series
 }
-func (s *stand) resume() series.Series {
+func (s *fixture) resume() series.Series {
 	s.Helper()
 	return s.makes(s.change(series.ActionResume)).Series
 }
 
-func rowPaused(s *stand) {
+func rowPaused(s *fixture) {
 	s.open()
 	s.pause()
 	c := s.next(3)
@@ -99,7 +99,7 @@ func rowPaused(s *stand) {
 	s.unchanged(func() { s.claimed(c, series.KindPaused) })
 }
 
-func pauseOnce(s *stand) {
+func pauseOnce(s *fixture) {
 	s.open()
 	c := s.change(series.ActionPause)
 	first := s.makes(c)
@@ -120,7 +120,7 @@ func pauseOnce(s *stand) {
 
 // repeats sends a change again that was made: nothing may change, and the answer must name the
 // effect of the first one.
-func (s *stand) repeats(c series.Control, first series.ControlAnswer) {
+func (s *fixture) repeats(c series.Control, first series.ControlAnswer) {
 	s.Helper()
 	var a series.ControlAnswer
 	s.unchanged(func() { a = s.control(c) })
@@ -129,7 +129,7 @@ func (s *stand) repeats(c series.Control, first series.ControlAnswer) {
 	}
 }
 
-func pauseRun(s *stand) {
+func pauseRun(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.pause()
@@ -138,7 +138,7 @@ func pauseRun(s *stand) {
 	equal(s, "the last success", s.look().Last, run.Number)
 }
 
-func pauseStartsNothing(s *stand) {
+func pauseStartsNothing(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.ended(run, series.RunUnstarted)
@@ -147,7 +147,7 @@ func pauseStartsNothing(s *stand) {
 	s.claimed(s.ask(s.due(2), s.due(1)), series.KindPaused)
 }
 
-func pauseResumed(s *stand) {
+func pauseResumed(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.ended(run, series.RunDone)
@@ -168,7 +168,7 @@ func pauseResumed(s *stand) {
 	s.granted(s.ask(is.Mark+5, is.Mark))
 }
 
-func pauseSettles(s *stand) {
+func pauseSettles(s *fixture) {
 	run := s.dead()
 	s.pause()
 	is := s.resume()
@@ -182,7 +182,7 @@ func pauseSettles(s *stand) {
 	s.unchanged(func() { s.claimed(s.after(run), series.KindPassed) })
 }
 
-func pauseSettlesUnstarted(s *stand) {
+func pauseSettlesUnstarted(s *fixture) {
 	s.open()
 	for _, end := range []struct {
 		action  series.Action
@@ -207,14 +207,14 @@ func pauseSettlesUnstarted(s *stand) {
 	}
 }
 
-func pauseMark(s *stand) {
+func pauseMark(s *fixture) {
 	now := s.look().Now
 	s.opened(series.OpenRequest{Key: s.key, Node: "n", Mark: now + 3_600_000})
 	s.pause()
 	equal(s, "the mark", s.resume().Mark, now+3_600_000)
 }
 
-func pauseLate(s *stand) {
+func pauseLate(s *fixture) {
 	s.open()
 	pause, resume, third := s.change(series.ActionPause), s.change(series.ActionResume), s.change(series.ActionPause)
 	first, second := s.makes(pause), s.makes(resume)
@@ -226,7 +226,7 @@ func pauseLate(s *stand) {
 	equal(s, "paused", s.look().Paused, true)
 }
 
-func pauseSpent(s *stand) {
+func pauseSpent(s *fixture) {
 	s.open()
 	s.pause()
 	s.claimed(s.next(3), series.KindPaused)

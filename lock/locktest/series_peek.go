@@ -16,7 +16,7 @@ var peekTests = []test{
 	{"a peek whose context has ended is doubt", peekDoubt},
 }
 
-func (s *stand) peeks(ps []series.NumberRef, whole bool) []*series.Answer {
+func (s *fixture) peeks(ps []series.NumberRef, whole bool) []*series.Answer {
 	s.Helper()
 	as, err := s.driver.(series.Peeker).Peek(s.ctx, ps, whole)
 	if err != nil || len(as) != len(ps) {
@@ -25,12 +25,12 @@ func (s *stand) peeks(ps []series.NumberRef, whole bool) []*series.Answer {
 	return as
 }
 
-func (s *stand) peek(c series.Claim, whole bool) *series.Answer {
+func (s *fixture) peek(c series.Claim, whole bool) *series.Answer {
 	s.Helper()
 	return s.peeks([]series.NumberRef{{Key: c.Key, Number: c.Number}}, whole)[0]
 }
 
-func peekSame(s *stand) {
+func peekSame(s *fixture) {
 	for _, scene := range scenes {
 		s.key = scene.name
 		c := scene.set(s)
@@ -63,7 +63,7 @@ func lastless(a series.Answer) series.Answer {
 	return a
 }
 
-func peekPart(s *stand) {
+func peekPart(s *fixture) {
 	for _, scene := range scenes {
 		s.key = scene.name
 		c := scene.set(s)
@@ -82,7 +82,7 @@ func peekPart(s *stand) {
 
 // Some numbers are decided and some are not, the numbers differ, and there are so many that a store
 // needs more than one request.
-func peekOrder(s *stand) {
+func peekOrder(s *fixture) {
 	cs := s.fleet(410)
 	ps := make([]series.NumberRef, len(cs))
 	for i := range cs {
@@ -120,7 +120,7 @@ func peekOrder(s *stand) {
 	}
 }
 
-func peekAhead(s *stand) {
+func peekAhead(s *fixture) {
 	if s.env.SetClock == nil {
 		return
 	}
@@ -138,7 +138,7 @@ func peekAhead(s *stand) {
 	s.claimed(s.ask(is.Now, 0), series.KindAhead)
 }
 
-func peekDoubt(s *stand) {
+func peekDoubt(s *fixture) {
 	s.decided(1)
 	c := s.next(1)
 	as, err := s.driver.(series.Peeker).Peek(s.done(), []series.NumberRef{{Key: c.Key, Number: c.Number}}, false)

@@ -22,19 +22,19 @@ var queueTests = []test{
 
 // wait records a number that waits for the run of due(1), and returns its claim and the fence with
 // which it can be taken over.
-func (s *stand) wait(o series.Overlap) (run series.RunRef, c series.Claim, fence int64) {
+func (s *fixture) wait(o series.Overlap) (run series.RunRef, c series.Claim, fence int64) {
 	s.Helper()
 	run, c = s.beside(o)
 	return run, c, s.claimed(c, series.KindWaiting).Fence
 }
 
 // takes returns the claim that takes the waiting number over.
-func (s *stand) takes(c series.Claim, fence int64) series.Claim {
+func (s *fixture) takes(c series.Claim, fence int64) series.Claim {
 	c.Owner, c.From = s.owner(), fence
 	return c
 }
 
-func queueRuns(s *stand) {
+func queueRuns(s *fixture) {
 	run, c, fence := s.wait(series.OverlapQueue)
 	e := s.ended(run, series.RunDone)
 	equal(s, "what waits", e.Waiting, c.Number)
@@ -53,7 +53,7 @@ func queueRuns(s *stand) {
 	equal(s, "what waits", s.ended(second, series.RunDone).Waiting, 0)
 }
 
-func queueSuperseded(s *stand) {
+func queueSuperseded(s *fixture) {
 	run, c, fence := s.wait(series.OverlapQueue)
 	s.env.Wait(5 * time.Millisecond)
 	newer := s.ask(s.look().Now, c.Number)
@@ -70,7 +70,7 @@ func queueSuperseded(s *stand) {
 	equal(s, "what waits", s.ended(run, series.RunDone).Waiting, newer.Number)
 }
 
-func queueTooSoon(s *stand) {
+func queueTooSoon(s *fixture) {
 	run, c, fence := s.wait(series.OverlapQueue)
 	s.unchanged(func() {
 		for _, o := range []series.Overlap{series.OverlapQueue, series.OverlapAllow} {
@@ -82,7 +82,7 @@ func queueTooSoon(s *stand) {
 	})
 }
 
-func queueOffered(s *stand) {
+func queueOffered(s *fixture) {
 	run, c, fence := s.wait(series.OverlapQueue)
 	s.ended(run, series.RunDone)
 	next := s.ask(s.look().Now, c.Number)
@@ -98,7 +98,7 @@ func queueOffered(s *stand) {
 	})
 }
 
-func queueMissed(s *stand) {
+func queueMissed(s *fixture) {
 	run, c, fence := s.wait(series.OverlapQueue)
 	s.env.Wait(20 * time.Millisecond)
 	s.ended(run, series.RunDone)
@@ -106,7 +106,7 @@ func queueMissed(s *stand) {
 	s.settles(s.takes(c, fence), series.RunRef{Number: c.Number, Fence: fence}, series.VerdictMissed)
 }
 
-func queueDied(s *stand) {
+func queueDied(s *fixture) {
 	s.open()
 	first := s.next(1)
 	first.TTL = short
@@ -125,7 +125,7 @@ func queueDied(s *stand) {
 	s.claimed(s.takes(c, fence), series.KindPassed)
 }
 
-func queueRepeats(s *stand) {
+func queueRepeats(s *fixture) {
 	s.open()
 	first := s.next(1)
 	first.TTL, first.Rerun, first.Attempts, first.Overlap = short, true, 3, series.OverlapQueue
@@ -148,7 +148,7 @@ func queueRepeats(s *stand) {
 	s.granted(s.takes(c, fence))
 }
 
-func queueAll(s *stand) {
+func queueAll(s *fixture) {
 	run, c, fence := s.wait(series.OverlapQueue)
 	s.env.Wait(5 * time.Millisecond)
 	beside := s.ask(s.look().Now, c.Number)
@@ -160,14 +160,14 @@ func queueAll(s *stand) {
 }
 
 // fenceOf returns the fence of the only run that the answer settled.
-func (s *stand) fenceOf(a series.Answer) int64 {
+func (s *fixture) fenceOf(a series.Answer) int64 {
 	if len(a.Settled) == 0 {
 		return 0
 	}
 	return a.Settled[0].Fence
 }
 
-func queuePaused(s *stand) {
+func queuePaused(s *fixture) {
 	run, c, fence := s.wait(series.OverlapQueue)
 	s.pause()
 	equal(s, "what waits", s.ended(run, series.RunDone).Waiting, 0)
@@ -176,7 +176,7 @@ func queuePaused(s *stand) {
 	s.last(series.VerdictPaused, c.Number, c.Number)
 }
 
-func queueAgain(s *stand) {
+func queueAgain(s *fixture) {
 	run, c, fence := s.wait(series.OverlapQueue)
 	s.ended(run, series.RunDone)
 	_, second := s.granted(s.takes(c, fence))
@@ -193,7 +193,7 @@ func queueAgain(s *stand) {
 	})
 }
 
-func queueReplaced(s *stand) {
+func queueReplaced(s *fixture) {
 	run, c, fence := s.wait(series.OverlapReplace)
 	for range 3 {
 		r := s.renew(run)

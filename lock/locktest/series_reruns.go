@@ -7,7 +7,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-func runUnstarted(s *stand) {
+func runUnstarted(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.ended(run, series.RunUnstarted)
@@ -21,7 +21,7 @@ func runUnstarted(s *stand) {
 	s.ended(second, series.RunDone)
 }
 
-func runUnstartedLater(s *stand) {
+func runUnstartedLater(s *fixture) {
 	run := s.dead()
 	_, second := s.granted(s.after(run))
 	s.ended(second, series.RunUnstarted)
@@ -35,7 +35,7 @@ func runUnstartedLater(s *stand) {
 	s.settles(c, third, series.VerdictLost)
 }
 
-func runGivenBack(s *stand) {
+func runGivenBack(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.ended(run, series.RunGivenBack)
@@ -49,7 +49,7 @@ func runGivenBack(s *stand) {
 	s.settles(c, second, series.VerdictLost)
 }
 
-func runWindow(s *stand) {
+func runWindow(s *fixture) {
 	run := s.dead()
 	c := s.after(run)
 	c.Window = short
@@ -57,7 +57,7 @@ func runWindow(s *stand) {
 }
 
 // runLastInstant needs a clock that stands still.
-func runLastInstant(s *stand) {
+func runLastInstant(s *fixture) {
 	if !s.env.exact() {
 		return
 	}
@@ -85,7 +85,7 @@ func runLastInstant(s *stand) {
 	}
 }
 
-func runDeadline(s *stand) {
+func runDeadline(s *fixture) {
 	run := s.dead()
 	c := s.after(run)
 	c.Deadline, c.Window = time.Millisecond, 0
@@ -93,7 +93,7 @@ func runDeadline(s *stand) {
 	equal(s, "the attempt", a.Attempt, 2)
 }
 
-func runReplaced(s *stand) {
+func runReplaced(s *fixture) {
 	s.open()
 	c := s.next(1)
 	c.TTL = short
@@ -109,7 +109,7 @@ func runReplaced(s *stand) {
 	s.granted(newer)
 }
 
-func runBlocked(s *stand) {
+func runBlocked(s *fixture) {
 	run := s.dead()
 	newer := s.ask(s.look().Now, s.due(1))
 	newer.Overlap, newer.Rerun = series.OverlapAllow, true
@@ -134,7 +134,7 @@ func runBlocked(s *stand) {
 	equal(s, "the attempt", a.Attempt, 3)
 }
 
-func runReplacedUnstarted(s *stand) {
+func runReplacedUnstarted(s *fixture) {
 	run, c, fence := s.wait(series.OverlapReplace)
 	s.ended(run, series.RunUnstarted)
 	s.settlesBeside(s.after(run), run, series.VerdictSuperseded)
@@ -142,13 +142,13 @@ func runReplacedUnstarted(s *stand) {
 }
 
 // settlesBeside is settles for a series in which another run is left.
-func (s *stand) settlesBeside(c series.Claim, run series.RunRef, v series.Verdict) {
+func (s *fixture) settlesBeside(c series.Claim, run series.RunRef, v series.Verdict) {
 	s.Helper()
 	s.settled(s.claimed(c, series.KindPassed), run, v)
 	s.last(v, run.Number, run.Number)
 }
 
-func runOverlapAttempts(s *stand) {
+func runOverlapAttempts(s *fixture) {
 	run := s.dead()
 	between := s.look().Now
 	s.env.Wait(5 * time.Millisecond)
@@ -156,7 +156,7 @@ func runOverlapAttempts(s *stand) {
 	s.claimed(s.ask(between, s.due(1)), series.KindSkipped)
 }
 
-func runOverlapUnstarted(s *stand) {
+func runOverlapUnstarted(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.env.Wait(5 * time.Millisecond)
@@ -167,7 +167,7 @@ func runOverlapUnstarted(s *stand) {
 	s.unchanged(func() { s.claimed(s.ask(between, s.due(1)), series.KindHeld) })
 }
 
-func runDeadlineExact(s *stand) {
+func runDeadlineExact(s *fixture) {
 	s.open()
 	c := s.next(1)
 	c.TTL = short

@@ -7,7 +7,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-func retireAlive(s *stand) {
+func retireAlive(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.refuses(s.change(series.ActionRetire), series.RefusedAlive)
@@ -26,7 +26,7 @@ func retireAlive(s *stand) {
 	s.claimed(s.ask(s.due(2), s.due(1)), series.KindPaused)
 }
 
-func retireSettles(s *stand) {
+func retireSettles(s *fixture) {
 	run := s.dead()
 	is := s.makes(s.change(series.ActionRetire)).Series
 	equal(s, "the runs", len(is.Runs), 0)
@@ -38,7 +38,7 @@ func retireSettles(s *stand) {
 	}
 }
 
-func retireReturns(s *stand) {
+func retireReturns(s *fixture) {
 	s.open()
 	paused := s.pause()
 	retired := s.makes(s.change(series.ActionRetire)).Series
@@ -55,7 +55,7 @@ func retireReturns(s *stand) {
 	s.refuses(s.change(series.ActionResume), series.RefusedNotPaused)
 }
 
-func retireEnds(s *stand) {
+func retireEnds(s *fixture) {
 	s.open()
 	s.makes(s.change(series.ActionRetire))
 	is := s.resume()

@@ -31,7 +31,7 @@ var runTests = []test{
 	{"a takeover waits for another run that is alive", runBlocked},
 }
 
-func runRenewed(s *stand) {
+func runRenewed(s *fixture) {
 	s.open()
 	c := s.next(1)
 	c.TTL = short
@@ -48,14 +48,14 @@ func runRenewed(s *stand) {
 	}
 }
 
-func runRenewedLate(s *stand) {
+func runRenewedLate(s *fixture) {
 	run := s.dead()
 	run.TTL = long
 	s.unchanged(func() { equal(s, "alive", s.renew(run).Alive, false) })
 	s.granted(s.after(run))
 }
 
-func runRenewedByOther(s *stand) {
+func runRenewedByOther(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	owner, fence, number, key := run, run, run, run
@@ -68,7 +68,7 @@ func runRenewedByOther(s *stand) {
 	equal(s, "alive", s.renew(run).Alive, true)
 }
 
-func runRenewedEnded(s *stand) {
+func runRenewedEnded(s *fixture) {
 	for _, how := range []series.RunState{series.RunDone, series.RunUnstarted, series.RunGivenBack} {
 		s.key += "+"
 		s.open()
@@ -78,7 +78,7 @@ func runRenewedEnded(s *stand) {
 	}
 }
 
-func runEnded(s *stand) {
+func runEnded(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	e := s.ended(run, series.RunDone)
@@ -87,7 +87,7 @@ func runEnded(s *stand) {
 	s.granted(s.ask(s.due(2), s.due(1)))
 }
 
-func runLast(s *stand) {
+func runLast(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.ended(run, series.RunDone)
@@ -105,7 +105,7 @@ func runLast(s *stand) {
 	equal(s, "the last success, by number", s.look().Last, s.due(4))
 }
 
-func runEndedTwice(s *stand) {
+func runEndedTwice(s *fixture) {
 	for _, how := range []series.RunState{series.RunDone, series.RunUnstarted, series.RunGivenBack} {
 		s.key += "+"
 		s.open()
@@ -115,14 +115,14 @@ func runEndedTwice(s *stand) {
 	}
 }
 
-func runEndedLate(s *stand) {
+func runEndedLate(s *fixture) {
 	run := s.dead()
 	s.ended(run, series.RunDone)
 	s.unchanged(func() { s.claimed(s.after(run), series.KindPassed) })
 	equal(s, "the last success", s.look().Last, run.Number)
 }
 
-func runEndedSettled(s *stand) {
+func runEndedSettled(s *fixture) {
 	run := s.dead()
 	c := s.after(run)
 	c.Rerun = false
@@ -134,7 +134,7 @@ func runEndedSettled(s *stand) {
 	})
 }
 
-func runEndedTaken(s *stand) {
+func runEndedTaken(s *fixture) {
 	run := s.dead()
 	_, second := s.granted(s.after(run))
 	s.unchanged(func() {
@@ -146,7 +146,7 @@ func runEndedTaken(s *stand) {
 	s.ended(second, series.RunDone)
 }
 
-func runEndedByOther(s *stand) {
+func runEndedByOther(s *fixture) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	owner, fence, number, key := run, run, run, run
@@ -159,7 +159,7 @@ func runEndedByOther(s *stand) {
 	s.ended(run, series.RunDone)
 }
 
-func runEndedOther(s *stand) {
+func runEndedOther(s *fixture) {
 	all := []series.RunState{series.RunDone, series.RunUnstarted, series.RunGivenBack}
 	for _, how := range all {
 		s.key += "+"

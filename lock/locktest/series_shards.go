@@ -28,7 +28,7 @@ var shardTests = []test{
 }
 
 // divide returns the claim of due(i) that divides it into n shards, and takes those in want.
-func (s *stand) divide(i int64, n int, want ...int) series.Claim {
+func (s *fixture) divide(i int64, n int, want ...int) series.Claim {
 	c := s.next(i)
 	c.Rerun = true
 	c.Sharding = &series.Sharding{Shards: n, Want: want, Most: max(1, len(want))}
@@ -36,7 +36,7 @@ func (s *stand) divide(i int64, n int, want ...int) series.Claim {
 }
 
 // shared sends a claim that must be granted, and returns the shards that it was granted.
-func (s *stand) shared(c series.Claim) (series.Answer, []series.RunRef) {
+func (s *fixture) shared(c series.Claim) (series.Answer, []series.RunRef) {
 	s.Helper()
 	a := s.claimed(c, series.KindGranted)
 	refs := make([]series.RunRef, len(a.Shards))
@@ -48,7 +48,7 @@ func (s *stand) shared(c series.Claim) (series.Answer, []series.RunRef) {
 }
 
 // takesOne sends a claim that must be granted one shard, and returns it.
-func (s *stand) takesOne(c series.Claim) (series.Answer, series.RunRef) {
+func (s *fixture) takesOne(c series.Claim) (series.Answer, series.RunRef) {
 	s.Helper()
 	a, refs := s.shared(c)
 	equal(s, "granted shards", len(refs), 1)
@@ -64,14 +64,14 @@ func indexes(a series.Answer) (all []int) {
 }
 
 // hasShards fails the test unless the answer grants these shards.
-func (s *stand) hasShards(a series.Answer, want ...int) {
+func (s *fixture) hasShards(a series.Answer, want ...int) {
 	s.Helper()
 	if got := indexes(a); !slices.Equal(got, want) {
 		s.Fatalf("the granted shards are %v, want %v\nanswer %+v", got, want, a)
 	}
 }
 
-func shardGranted(s *stand) {
+func shardGranted(s *fixture) {
 	s.open()
 	c := s.divide(1, 4, 2, 7, 0) // the number has no shard 7
 	c.Sharding.Params = []string{"north", "south", "east|;,+"}
@@ -115,7 +115,7 @@ func shardGranted(s *stand) {
 	}
 }
 
-func shardBatch(s *stand) {
+func shardBatch(s *fixture) {
 	s.open()
 	cs := make([]series.Claim, 4)
 	for i := range cs {
@@ -135,7 +135,7 @@ func shardBatch(s *stand) {
 	}
 }
 
-func shardRepeated(s *stand) {
+func shardRepeated(s *fixture) {
 	s.open()
 	c := s.divide(1, 4, 3, 1)
 	a, refs := s.shared(c)
@@ -163,7 +163,7 @@ func shardRepeated(s *stand) {
 	s.unchanged(func() { equal(s, "granted shards", len(s.claimed(c, series.KindOver).Shards), 0) })
 }
 
-func shardNone(s *stand) {
+func shardNone(s *fixture) {
 	s.open()
 	c := s.divide(1, 2, 5)
 	a, _ := s.shared(c)
@@ -176,7 +176,7 @@ func shardNone(s *stand) {
 	s.hasShards(a, 1)
 }
 
-func shardLayout(s *stand) {
+func shardLayout(s *fixture) {
 	s.open()
 	first := s.divide(1, 2, 0)
 	first.Sharding.Params = []string{"a", "b"}
@@ -193,7 +193,7 @@ func shardLayout(s *stand) {
 	equal(s, "shards of the next number", a.Of, 4)
 }
 
-func shardMost(s *stand) {
+func shardMost(s *fixture) {
 	s.open()
 	most := s.driver.(series.Sharder).MostShards()
 	c := s.divide(1, most+1, 0)
@@ -223,7 +223,7 @@ func shardMost(s *stand) {
 	equal(s, "shards in the journal", len(s.sheet(c.Number, most)), most)
 }
 
-func shardEarly(s *stand) {
+func shardEarly(s *fixture) {
 	if !s.env.exact() {
 		return
 	}
@@ -239,7 +239,7 @@ func shardEarly(s *stand) {
 	equal(s, "the wait of the first shard, asked again", s.claimed(c, series.KindGranted).Wait, 10*time.Millisecond)
 }
 
-func shardDead(s *stand) {
+func shardDead(s *fixture) {
 	s.open()
 	_, dead := s.takesOne(s.divide(1, 2, 0))
 	s.dies(dead)
@@ -270,7 +270,7 @@ func shardDead(s *stand) {
 	equal(s, "the last success", s.look().Last, 0)
 }
 
-func shardGivenBack(s *stand) {
+func shardGivenBack(s *fixture) {
 	s.open()
 	_, back := s.takesOne(s.divide(1, 2, 0))
 	s.ended(back, series.RunGivenBack)
@@ -291,7 +291,7 @@ func shardGivenBack(s *stand) {
 	equal(s, "the attempt", a.Shards[0].Attempt, 2)
 }
 
-func shardWindow(s *stand) {
+func shardWindow(s *fixture) {
 	if !s.env.exact() {
 		return
 	}
@@ -313,7 +313,7 @@ func shardWindow(s *stand) {
 	}
 }
 
-func shardOrphan(s *stand) {
+func shardOrphan(s *fixture) {
 	s.open()
 	older := s.divide(1, 2, 0)
 	opening, one := s.takesOne(older)
@@ -342,7 +342,7 @@ func shardOrphan(s *stand) {
 	s.granted(c)
 }
 
-func shardOverlap(s *stand) {
+func shardOverlap(s *fixture) {
 	s.open()
 	older := s.divide(1, 2, 0)
 	_, one := s.takesOne(older)
@@ -356,7 +356,7 @@ func shardOverlap(s *stand) {
 }
 
 // behindShards opens due(1) with two shards, and returns them, and the takeover of a number that waits for their ends.
-func (s *stand) behindShards(o series.Overlap) (one, two series.RunRef, c series.Claim) {
+func (s *fixture) behindShards(o series.Overlap) (one, two series.RunRef, c series.Claim) {
 	s.Helper()
 	s.open()
 	_, refs := s.shared(s.divide(1, 2, 0, 1))
@@ -368,7 +368,7 @@ func (s *stand) behindShards(o series.Overlap) (one, two series.RunRef, c series
 	return refs[0], refs[1], c
 }
 
-func shardWaiting(s *stand) {
+func shardWaiting(s *fixture) {
 	one, two, c := s.behindShards(series.OverlapQueue)
 	equal(s, "the number that waits", s.ended(one, series.RunDone).Waiting, 0)
 	s.unchanged(func() { equal(s, "the number of the run", s.claimed(c, series.KindHeld).Number, one.Number) })
@@ -391,7 +391,7 @@ func shardWaiting(s *stand) {
 	equal(s, "shards of the sheet", len(s.look().Sheet.Shards), 3)
 }
 
-func shardWaitingSettled(s *stand) {
+func shardWaitingSettled(s *fixture) {
 	one, two, c := s.behindShards(series.OverlapQueue)
 	s.ended(one, series.RunDone)
 	s.dies(two)
@@ -403,7 +403,7 @@ func shardWaitingSettled(s *stand) {
 	equal(s, "ended", s.end(two, series.RunDone).Ended, false)
 }
 
-func shardReplaced(s *stand) {
+func shardReplaced(s *fixture) {
 	one, two, c := s.behindShards(series.OverlapReplace)
 	equal(s, "replaced", s.renew(one).Replaced, true)
 	s.ended(one, series.RunGivenBack)
@@ -413,7 +413,7 @@ func shardReplaced(s *stand) {
 	s.summed(a.Sum, series.Sum{Number: one.Number, Outcome: series.OutcomeLost, Shards: 2, Lost: 2})
 }
 
-func shardManual(s *stand) {
+func shardManual(s *fixture) {
 	s.open()
 	q := s.change(series.ActionRun)
 	q.Until = s.look().Now + time.Hour.Milliseconds()

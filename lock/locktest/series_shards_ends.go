@@ -23,7 +23,7 @@ var shardEndTests = []test{
 }
 
 // fails ends a shard that failed.
-func (s *stand) fails(r series.RunRef) series.EndAnswer {
+func (s *fixture) fails(r series.RunRef) series.EndAnswer {
 	s.Helper()
 	out := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: r, Outcome: series.OutcomeFailed}})
 	if out[0].Err != nil || !out[0].Ended {
@@ -33,7 +33,7 @@ func (s *stand) fails(r series.RunRef) series.EndAnswer {
 }
 
 // summed fails the test unless the number was settled with this sum, and its sheet is in the journal.
-func (s *stand) summed(got *series.Sum, want series.Sum) {
+func (s *fixture) summed(got *series.Sum, want series.Sum) {
 	s.Helper()
 	if got == nil {
 		s.Fatalf("the number %d is not settled: %+v", want.Number, s.look())
@@ -60,7 +60,7 @@ func (s *stand) summed(got *series.Sum, want series.Sum) {
 }
 
 // sheet returns the shards of a number that the journal has, which must be n, or nil if the store keeps no journal.
-func (s *stand) sheet(number int64, n int) []series.Shard {
+func (s *fixture) sheet(number int64, n int) []series.Shard {
 	s.Helper()
 	for _, l := range s.lines() {
 		if l.To != number || l.Sheet == "" {
@@ -78,7 +78,7 @@ func (s *stand) sheet(number int64, n int) []series.Shard {
 	return nil
 }
 
-func shardSummed(s *stand) {
+func shardSummed(s *fixture) {
 	s.open()
 	a, refs := s.shared(s.divide(1, 3, 0, 1))
 	b, last := s.takesOne(s.divide(1, 3, 2))
@@ -112,7 +112,7 @@ func shardSummed(s *stand) {
 	equal(s, "the node of the last shard", sheet[2].Owner, "node-2/")
 }
 
-func shardFailed(s *stand) {
+func shardFailed(s *fixture) {
 	for i, c := range []struct {
 		failAll bool
 		bad     int // how many of three shards failed
@@ -143,7 +143,7 @@ func shardFailed(s *stand) {
 	}
 }
 
-func shardSkipped(s *stand) {
+func shardSkipped(s *fixture) {
 	s.open()
 	q := s.divide(1, 2, 0, 1)
 	_, refs := s.shared(q)
@@ -157,7 +157,7 @@ func shardSkipped(s *stand) {
 	}
 }
 
-func shardCounted(s *stand) {
+func shardCounted(s *fixture) {
 	for outcome, want := range map[string]series.Sum{
 		series.OutcomeLost:      {Outcome: series.OutcomeLost, Lost: 1},
 		series.OutcomeCancelled: {Outcome: series.OutcomeCancelled, Cancelled: 1},
@@ -173,7 +173,7 @@ func shardCounted(s *stand) {
 	}
 }
 
-func shardErrors(s *stand) {
+func shardErrors(s *fixture) {
 	s.open()
 	const n = series.MaxShardErrors + 3
 	var want []int
@@ -206,7 +206,7 @@ func shardErrors(s *stand) {
 	}
 }
 
-func shardEndedTwice(s *stand) {
+func shardEndedTwice(s *fixture) {
 	s.open()
 	_, refs := s.shared(s.divide(1, 2, 0, 1))
 	s.ended(refs[0], series.RunDone)
@@ -227,7 +227,7 @@ func shardEndedTwice(s *stand) {
 	})
 }
 
-func shardRenewed(s *stand) {
+func shardRenewed(s *fixture) {
 	s.open()
 	c := s.divide(1, 2, 0, 1)
 	c.TTL = short
@@ -241,7 +241,7 @@ func shardRenewed(s *stand) {
 	equal(s, "alive", s.renew(refs[1]).Alive, true)
 }
 
-func shardByOther(s *stand) {
+func shardByOther(s *fixture) {
 	s.open()
 	a, refs := s.shared(s.divide(1, 3, 0, 1))
 	run := series.RunRef{Key: s.key, Number: s.due(1), Owner: refs[0].Owner, Fence: a.Fence, TTL: long}
@@ -270,7 +270,7 @@ func shardByOther(s *stand) {
 	equal(s, "alive", s.renew(refs[0]).Alive, true)
 }
 
-func shardPaused(s *stand) {
+func shardPaused(s *fixture) {
 	s.open()
 	opening, refs := s.shared(s.divide(1, 4, 0, 1))
 	s.ended(refs[1], series.RunGivenBack)
@@ -288,7 +288,7 @@ func shardPaused(s *stand) {
 	s.claimed(s.divide(1, 4, 2), series.KindPassed)
 }
 
-func shardResumed(s *stand) {
+func shardResumed(s *fixture) {
 	s.open()
 	_, refs := s.shared(s.divide(1, 3, 0, 1))
 	s.dies(refs[1])
@@ -306,7 +306,7 @@ func shardResumed(s *stand) {
 	}
 }
 
-func shardCancelled(s *stand) {
+func shardCancelled(s *fixture) {
 	s.open()
 	c := s.divide(1, 4, 0, 1, 2)
 	_, refs := s.shared(c)
@@ -334,7 +334,7 @@ func shardCancelled(s *stand) {
 	}
 }
 
-func shardRetired(s *stand) {
+func shardRetired(s *fixture) {
 	s.open()
 	_, one := s.takesOne(s.divide(1, 2, 0))
 	s.refuses(s.change(series.ActionRetire), series.RefusedAlive)

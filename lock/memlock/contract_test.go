@@ -22,7 +22,7 @@ func TestContract(t *testing.T) {
 			store = memlock.New(memlock.Options{Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }})
 			return store
 		},
-		Desert:   func(a driver.Acquisition) error { return store.Desert(a) },
+		Abandon:  func(a driver.Acquisition) error { return store.Abandon(a) },
 		In:       synctest.Test,
 		Wait:     time.Sleep,
 		SetClock: func(now time.Time) { offset.Store(int64(time.Until(now))) },

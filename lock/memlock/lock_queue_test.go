@@ -52,7 +52,7 @@ func TestAbsent(t *testing.T) {
 	if _, err := s.Acquire(t.Context(), reader); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Desert(driver.Acquisition{Key: "key", Owner: "writer/1", TTL: time.Hour}); !isHeld(err) {
+	if err := s.Abandon(driver.Acquisition{Key: "key", Owner: "writer/1", TTL: time.Hour}); !isHeld(err) {
 		t.Fatal(err)
 	}
 	reader.Owner = "b/1"
@@ -80,7 +80,7 @@ func TestBargedInVain(t *testing.T) {
 		return driver.LeaseRef{Key: key, Owner: a.Owner, Fence: g.Fence}
 	}
 	kept := holder("kept")
-	if err := s.Desert(driver.Acquisition{Key: "kept", Owner: "b/1", TTL: time.Hour}); !isHeld(err) {
+	if err := s.Abandon(driver.Acquisition{Key: "kept", Owner: "b/1", TTL: time.Hour}); !isHeld(err) {
 		t.Fatal(err)
 	}
 	if err := s.Release(t.Context(), kept); err != nil {

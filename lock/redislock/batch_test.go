@@ -139,7 +139,7 @@ func TestBatchAnswersEach(t *testing.T) {
 			awaited, next := acquire(t, d, "awaited", "x/4"), acquire(t, d, "next", "x/5")
 			for _, key := range []string{"awaited", "next"} {
 				until(t, "a place", func() bool {
-					err := d.Desert(t.Context(), driver.Acquisition{Key: key, Owner: "w/1", TTL: time.Minute})
+					err := d.Abandon(t.Context(), driver.Acquisition{Key: key, Owner: "w/1", TTL: time.Minute})
 					_, held := errors.AsType[*driver.HeldError](err)
 					return held
 				})

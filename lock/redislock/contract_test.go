@@ -44,7 +44,7 @@ func contractSimulated(t *testing.T, o redislock.Options, only func(part string)
 			t.Cleanup(func() { must(t, d.Close()) })
 			return d
 		},
-		Desert:   func(a driver.Acquisition) error { return d.Desert(context.Background(), a) },
+		Abandon:  func(a driver.Acquisition) error { return d.Abandon(context.Background(), a) },
 		Wait:     s.wait,
 		SetClock: s.set,
 		Forget:   s.FlushAll,
@@ -78,9 +78,9 @@ func contractReal(t *testing.T, only func(part string) bool) {
 			t.Cleanup(func() { must(t, d.Close()) })
 			return d
 		},
-		Desert: func(a driver.Acquisition) error { return d.Desert(context.Background(), a) },
-		Wait:   func(d time.Duration) { waitOn(t, c, d) },
-		Forget: func() { must(t, admin.FlushAll(context.Background()).Err()) },
+		Abandon: func(a driver.Acquisition) error { return d.Abandon(context.Background(), a) },
+		Wait:    func(d time.Duration) { waitOn(t, c, d) },
+		Forget:  func() { must(t, admin.FlushAll(context.Background()).Err()) },
 		Spoil: func(key string) {
 			must(t, admin.Del(context.Background(), d.LockKey(key)).Err())
 			must(t, admin.RPush(context.Background(), d.LockKey(key), "x").Err())

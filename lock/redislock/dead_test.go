@@ -17,13 +17,13 @@ import (
 // someone returns a fresh owner.
 func someone() string { return "dead/" + uuid.NewString() }
 
-// deserters are ten processes that took a place and died: no connection has their
+// deadWaiters are ten processes that took a place and died: no connection has their
 // inboxes any more.
-func deserters(t *testing.T, addr string, limit int) {
+func deadWaiters(t *testing.T, addr string, limit int) {
 	t.Helper()
 	for range 10 {
 		d := newDriver(t, client(t, addr), redislock.Options{})
-		_ = d.DesertSure(t.Context(), driver.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute, Limit: limit}) // held
+		_ = d.AbandonSure(t.Context(), driver.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute, Limit: limit}) // held
 	}
 }
 
@@ -56,7 +56,7 @@ func TestDeadWaitersCostNothing(t *testing.T) {
 			addr := redisserver.Start(t).Addr()
 			l, _ := pod(t, addr, "holder")
 			held := acquireKey(t, l, "key")
-			deserters(t, addr, limit)
+			deadWaiters(t, addr, limit)
 			got := waits(t, addr, limit, 11)
 			meter, began := rig.NewMeter(t), time.Now()
 			must(t, held.Release(t.Context()))
@@ -79,8 +79,8 @@ func TestKeptForTheFirstOfThoseWhoAreGone(t *testing.T) {
 		l, d := pod(t, s.Addr(), "holder")
 		held := acquireKey(t, l, "key")
 		first := driver.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute, Limit: limit}
-		_ = d.DesertSure(t.Context(), first) // held
-		deserters(t, s.Addr(), limit)
+		_ = d.AbandonSure(t.Context(), first) // held
+		deadWaiters(t, s.Addr(), limit)
 		must(t, held.Release(t.Context()))
 		at, err := d.Inspect(t.Context(), "key")
 		must(t, err)
@@ -90,7 +90,7 @@ func TestKeptForTheFirstOfThoseWhoAreGone(t *testing.T) {
 		if left := c.PTTL(t.Context(), "cronce:v1:q:{key}").Val(); left != 20*time.Second {
 			t.Errorf("limit %d: the queue is kept for %v, want 20s", limit, left)
 		}
-		must(t, d.DesertSure(t.Context(), first)) // it is back
+		must(t, d.AbandonSure(t.Context(), first)) // it is back
 	}
 }
 
@@ -127,7 +127,7 @@ func TestStoppedWaiterIsPassedOver(t *testing.T) {
 	t.Cleanup(func() { _ = listening.Close() })
 	_, err := listening.Receive(t.Context())
 	must(t, err)
-	_ = stopped.DesertSure(t.Context(), driver.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute}) // held
+	_ = stopped.AbandonSure(t.Context(), driver.Acquisition{Key: "key", Owner: someone(), TTL: time.Minute}) // held
 	got := waits(t, addr, 1, 2)
 	meter, began := rig.NewMeter(t), time.Now()
 	must(t, held.Release(t.Context()))

@@ -49,8 +49,8 @@ func ReadAnswer(now int64, text string, c *series.Claim) series.Answer {
 // LockKey is the key that a plain lock is kept under.
 func (d *Driver) LockKey(key string) string { return d.keys.lock(key) }
 
-// Desert takes a place for an owner that never answers.
-func (d *Driver) Desert(ctx context.Context, a driver.Acquisition) error {
+// Abandon takes a place for an owner that never answers.
+func (d *Driver) Abandon(ctx context.Context, a driver.Acquisition) error {
 	_, err := d.LookInLine(ctx, a)
 	return err
 }
@@ -60,21 +60,21 @@ func (d *Driver) LookInLine(ctx context.Context, a driver.Acquisition) (driver.G
 	return d.unsure(&a).request(ctx)
 }
 
-// DesertSure is Desert of a process whose subscription was confirmed, and is no more.
-func (d *Driver) DesertSure(ctx context.Context, a driver.Acquisition) error {
+// AbandonSure is Abandon of a process whose subscription was confirmed, and is no more.
+func (d *Driver) AbandonSure(ctx context.Context, a driver.Acquisition) error {
 	w := d.unsure(&a)
-	w.seat = seat{"+" + w.seat.inbox, true}
+	w.listing = queueListing{"+" + w.listing.inbox, true}
 	_, err := w.request(ctx)
 	return err
 }
 
 func (d *Driver) unsure(a *driver.Acquisition) *waiter {
-	return &waiter{driver: d, a: a, seat: seat{inbox: d.inbox.channel}}
+	return &waiter{driver: d, a: a, listing: queueListing{inbox: d.inbox.channel}}
 }
 
 // UntilProbe returns when a waiter probes again whose lock is held for a minute.
 func UntilProbe(sure, first bool) time.Duration {
-	w := waiter{seat: seat{sure: sure}, first: first}
+	w := waiter{listing: queueListing{sure: sure}, first: first}
 	return w.untilProbe(&driver.HeldError{Left: time.Minute})
 }
 

@@ -86,7 +86,7 @@ func TestHeldLockOfAFullServer(t *testing.T) {
 	fill(t, c)
 	a := driver.Acquisition{Key: "key", Owner: "b/1", TTL: time.Minute}
 	_, err := d.Acquire(t.Context(), a)
-	for what, err := range map[string]error{"acquire": err, "wait": d.Desert(t.Context(), a)} {
+	for what, err := range map[string]error{"acquire": err, "wait": d.Abandon(t.Context(), a)} {
 		if _, refused := errors.AsType[*driver.HeldError](err); err == nil || refused || !strings.Contains(err.Error(), "OOM") {
 			t.Errorf("%s: the answer is %v, want the doubt OOM", what, err)
 		}

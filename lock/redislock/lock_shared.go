@@ -28,7 +28,7 @@ func (d *Driver) askAll(ctx context.Context, as []driver.Acquisition, w *waiter)
 	args := make([]any, 0, 4+4*len(as))
 	place, expiry := "", unseen
 	if w != nil {
-		place, expiry = w.place(), w.seat.expiry()
+		place, expiry = w.queueEntry(), w.listing.expiry()
 	}
 	args = append(args, as[0].Owner, place, maxPlaces, expiry.Milliseconds())
 	for i := range as {

@@ -131,7 +131,7 @@ func TestSharedWhenFull(t *testing.T) {
 	must(t, err)
 	two, err := ask("b/1")
 	must(t, err)
-	if err := d.Desert(t.Context(), driver.Acquisition{Key: "key", Owner: "c/1", TTL: time.Minute, Limit: 2}); err == nil {
+	if err := d.Abandon(t.Context(), driver.Acquisition{Key: "key", Owner: "c/1", TTL: time.Minute, Limit: 2}); err == nil {
 		t.Fatal("granted three times")
 	}
 	fill(t, c)
@@ -172,7 +172,7 @@ func TestQueueIsNotOvertaken(t *testing.T) {
 		d := newDriver(t, c, redislock.Options{})
 		g, err := d.Acquire(ctx, holder)
 		must(t, err)
-		if err := d.Desert(ctx, driver.Acquisition{Key: "key", Owner: "n/2", TTL: time.Minute, Limit: 1}); !isHeld(err) {
+		if err := d.Abandon(ctx, driver.Acquisition{Key: "key", Owner: "n/2", TTL: time.Minute, Limit: 1}); !isHeld(err) {
 			t.Fatal(err)
 		}
 		for _, kind := range []string{"l", "h", "e", "m"} { // in its last millisecond all of them are still there

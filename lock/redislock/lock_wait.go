@@ -41,31 +41,31 @@ func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, 
 	notices, ready := d.inbox.join(a.Owner)
 	defer d.inbox.leave(a.Owner)
 	wait.Woken(ctx, subscribed, ready)
-	w := waiter{driver: d, a: &a, notices: notices, seat: d.seat(ready)}
+	w := waiter{driver: d, a: &a, notices: notices, listing: d.listing(ready)}
 	return w.wait(ctx, err)
 }
 
-// A seat is how a waiter is listed in queues. It does not change while the caller waits.
-type seat struct {
+// A queueListing is how a waiter is listed in queues. It does not change while the caller waits.
+type queueListing struct {
 	inbox string // as the queue has it
 	sure  bool   // wake-ups arrive, or the server knows that they do not
 }
 
-// seat returns the seat of a waiter that joined the inbox. In a Cluster no server knows whether
+// listing returns the listing of a waiter that joined the inbox. In a Cluster no server knows whether
 // another has a subscription.
-func (d *Driver) seat(ready <-chan struct{}) seat {
+func (d *Driver) listing(ready <-chan struct{}) queueListing {
 	if _, single := d.client.(*redis.Client); single {
 		select {
 		case <-ready:
-			return seat{"+" + d.inbox.channel, true}
+			return queueListing{"+" + d.inbox.channel, true}
 		default:
 		}
 	}
-	return seat{d.inbox.channel, false}
+	return queueListing{d.inbox.channel, false}
 }
 
-// expiry returns how long a queue is kept after a probe from this seat.
-func (s seat) expiry() time.Duration {
+// expiry returns how long a queue is kept after a probe of a waiter that is listed so.
+func (s queueListing) expiry() time.Duration {
 	if s.sure {
 		return longestProbe + unseen
 	}
@@ -77,7 +77,7 @@ type waiter struct {
 	driver  *Driver
 	a       *driver.Acquisition
 	notices *notices
-	seat    seat
+	listing queueListing
 	first   bool // of the queue of a shared lock: it must probe
 }
 
@@ -114,7 +114,7 @@ func (w *waiter) untilProbe(err error) time.Duration {
 	wait := probeEvery / 4
 	if held, ok := errors.AsType[*driver.HeldError](err); ok {
 		most := probeEvery
-		if w.seat.sure && !w.first {
+		if w.listing.sure && !w.first {
 			most = longestProbe
 		}
 		wait = min(most, held.Left+afterDeadline)
@@ -149,8 +149,8 @@ func (w *waiter) request(ctx context.Context) (driver.Grant, error) {
 		return w.askShared(ctx)
 	}
 	r := w.driver.asking(w.a)
-	r.text(w.seat.inbox)
-	r.number(maxPlaces, w.seat.expiry().Milliseconds())
+	r.text(w.listing.inbox)
+	r.number(maxPlaces, w.listing.expiry().Milliseconds())
 	g, err := w.driver.granted(ctx, "wait", w.driver.scripts.wait, r, w.a)
 	if errors.Is(err, errShared) {
 		return w.askShared(ctx)
@@ -166,9 +166,9 @@ func (w *waiter) askShared(ctx context.Context) (driver.Grant, error) {
 	return grants[0], nil
 }
 
-// place returns the owner's entry in the queue.
-func (w *waiter) place() string {
-	place := w.seat.inbox + "|" + w.a.Owner
+// queueEntry returns the owner's entry in the queue.
+func (w *waiter) queueEntry() string {
+	place := w.listing.inbox + "|" + w.a.Owner
 	if w.a.Limit > 1 {
 		place += "|" + strconv.Itoa(w.a.Limit)
 	}
@@ -181,7 +181,7 @@ func (w *waiter) giveUp(ctx context.Context) {
 	defer stop()
 	h := []driver.LeaseRef{{Key: w.a.Key, Owner: w.a.Owner}}
 	for {
-		err := w.driver.freeShared(ctx, h, w.place())[0]
+		err := w.driver.freeShared(ctx, h, w.queueEntry())[0]
 		if err == nil || errors.Is(err, driver.ErrLost) || ctx.Err() != nil {
 			return // else the place is passed over, and the lease expires
 		}

@@ -255,7 +255,7 @@ func TestFullQueue(t *testing.T) {
 		must(t, c.RPush(t.Context(), queue, "nobody|b/1").Err())
 	}
 	waiter := driver.Acquisition{Key: "key", Owner: "c/1", TTL: time.Minute}
-	if err := d.Desert(t.Context(), waiter); err == nil {
+	if err := d.Abandon(t.Context(), waiter); err == nil {
 		t.Fatal("the lock was granted twice")
 	}
 	if n := c.LLen(t.Context(), queue).Val(); n != 1000 {
@@ -291,7 +291,7 @@ func TestFullQueueToThePlace(t *testing.T) {
 				}
 				must(t, c.RPush(t.Context(), queue, places...).Err())
 				must(t, c.PExpire(t.Context(), queue, expiry).Err())
-				if err := d.Desert(t.Context(), driver.Acquisition{Key: key, Owner: "c/1", TTL: time.Minute, Limit: limit}); err == nil {
+				if err := d.Abandon(t.Context(), driver.Acquisition{Key: key, Owner: "c/1", TTL: time.Minute, Limit: limit}); err == nil {
 					t.Fatal("the lock was granted twice")
 				}
 				if n := c.LLen(t.Context(), queue).Val(); n != want {
@@ -309,7 +309,7 @@ func TestFullQueueToThePlace(t *testing.T) {
 func TestHandOnWhenFull(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{}, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")
 	h := acquire(t, d, "key", "a/1")
-	if err := d.Desert(t.Context(), driver.Acquisition{Key: "key", Owner: "b/1", TTL: time.Minute}); err == nil {
+	if err := d.Abandon(t.Context(), driver.Acquisition{Key: "key", Owner: "b/1", TTL: time.Minute}); err == nil {
 		t.Fatal("the lock was granted twice")
 	}
 	fill(t, c)

@@ -63,7 +63,7 @@ func TestClockAfterLock(t *testing.T) {
 		if until < <-freed+h.TTL.Microseconds() {
 			t.Error("a renewal is judged before the wait")
 		}
-		_ = d.Desert(t.Context(), driver.Acquisition{Key: "key", Owner: "m/1", TTL: minute})
+		_ = d.Abandon(t.Context(), driver.Acquisition{Key: "key", Owner: "m/1", TTL: minute})
 		freed = on.hold(t, db, "cronce_leases", "key")
 		must(t, d.Release(t.Context(), h)) // keeps the key for the other owner
 		must(t, db.QueryRow("SELECT until_us FROM cronce_leases").Scan(&until))

@@ -40,7 +40,7 @@ func TestContract(t *testing.T) {
 				d.ClockFrom("(" + began + " + ({clock} - " + began + ") {divide} 10 + (SELECT us FROM skipped))")
 				return alone{d, d, d, d, d, d, d, d, d, d, d, d, d}
 			},
-			Desert: func(a driver.Acquisition) error { return d.Desert(context.Background(), a) },
+			Abandon: func(a driver.Acquisition) error { return d.Abandon(context.Background(), a) },
 			Wait: func(some time.Duration) {
 				_, err := db.Exec("UPDATE skipped SET us = us + " + strconv.FormatInt(some.Microseconds(), 10))
 				must(t, err)
@@ -78,7 +78,7 @@ func TestContractExact(t *testing.T) {
 				d.ClockFrom("(SELECT us FROM clock)")
 				return d
 			},
-			Desert:   func(a driver.Acquisition) error { return d.Desert(context.Background(), a) },
+			Abandon:  func(a driver.Acquisition) error { return d.Abandon(context.Background(), a) },
 			Wait:     func(some time.Duration) { set(time.UnixMicro(now.Load()).Add(some)) },
 			SetClock: set,
 			Forget:   func() { forget(t, db) },
@@ -108,7 +108,7 @@ func TestSilentSharers(t *testing.T) {
 				d.ClockFrom("({clock} + (SELECT us FROM skipped))")
 				return d
 			},
-			Desert: func(a driver.Acquisition) error { return d.Desert(context.Background(), a) },
+			Abandon: func(a driver.Acquisition) error { return d.Abandon(context.Background(), a) },
 			Wait: func(some time.Duration) {
 				_, err := db.Exec("UPDATE skipped SET us = us + " + strconv.FormatInt(some.Microseconds(), 10))
 				must(t, err)

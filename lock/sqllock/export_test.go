@@ -23,8 +23,8 @@ func (d *Driver) ClockFrom(expression string) {
 	d.texts = d.grammar.texts()
 }
 
-// Desert takes a place for an owner that never answers.
-func (d *Driver) Desert(ctx context.Context, a driver.Acquisition) error {
+// Abandon takes a place for an owner that never answers.
+func (d *Driver) Abandon(ctx context.Context, a driver.Acquisition) error {
 	g, err := d.acquire(ctx, &a)
 	if err == nil {
 		return fmt.Errorf("it was granted %+v", g)
@@ -124,7 +124,7 @@ func (d *Driver) QueuePlans(key string, now int64) (head map[string][]any, probe
 
 // Turn does something while the row of a key is locked, and saves the row.
 func (d *Driver) Turn(ctx context.Context, key string, do func()) error {
-	return d.turn(ctx, key, func(t *turn) error { do(); t.changed = true; return nil })
+	return d.inKeyTx(ctx, key, func(t *keyTx) error { do(); t.changed = true; return nil })
 }
 
 // Clock returns the expression that reads the clock.
@@ -142,7 +142,7 @@ func Statements(dialect Dialect) ([]string, error) {
 	for _, text := range reflect.ValueOf(g.texts()).Fields() {
 		all = append(all, fmt.Sprint(text)) // of a put: the text before and behind the rows
 	}
-	for _, m := range []manner{reading, locking, opening} {
+	for _, m := range []rowAccess{reading, locking, opening} {
 		text, _ := (&Driver{grammar: g}).query(m, []string{"key"})
 		all = append(all, text)
 	}

@@ -273,7 +273,7 @@ func TestKeptOnceMore(t *testing.T) {
 		a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
 		g, err := d.Acquire(t.Context(), a)
 		must(t, err)
-		_ = d.Desert(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
+		_ = d.Abandon(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
 		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "n/1", Fence: g.Fence}))
 		a.Owner = "n/3"
 		for _, past := range []time.Duration{sqllock.Reserved + 2*time.Second, sqllock.Reserved - time.Microsecond} {
@@ -308,7 +308,7 @@ func TestRenewalBesideUnanswered(t *testing.T) {
 			must(t, err)
 			refs = append(refs, driver.LeaseRef{Key: "key", Owner: owner, Fence: g.Fence, TTL: minute, Limit: 2})
 		}
-		_ = d.Desert(t.Context(), a("n/3")) // it waits
+		_ = d.Abandon(t.Context(), a("n/3")) // it waits
 		must(t, d.Release(t.Context(), refs[1]))
 		set(now + sqllock.Reserved.Microseconds() + 1)
 		must(t, d.RenewAll(t.Context(), refs[:1])[0].Err)

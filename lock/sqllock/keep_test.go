@@ -384,7 +384,7 @@ func TestDeadWaiters(t *testing.T) {
 		g, err := d.Acquire(t.Context(), a)
 		must(t, err)
 		for i := range 8 {
-			_ = d.Desert(t.Context(), driver.Acquisition{Key: "key", Owner: fmt.Sprint("dead/", i), TTL: minute})
+			_ = d.Abandon(t.Context(), driver.Acquisition{Key: "key", Owner: fmt.Sprint("dead/", i), TTL: minute})
 		}
 		served := make(chan error, 1)
 		go func() {

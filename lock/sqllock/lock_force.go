@@ -21,7 +21,7 @@ func (d *Driver) force(ctx context.Context, f *driver.ForceRequest) (made driver
 	if err != nil {
 		return made, err
 	}
-	if len(l.meant(f)) == 0 { // a turn would make a row for the key
+	if len(l.meant(f)) == 0 { // a transaction on it would make a row for the key
 		b, _, err := d.book(ctx, f.Key)
 		if err != nil {
 			return made, err
@@ -29,7 +29,7 @@ func (d *Driver) force(ctx context.Context, f *driver.ForceRequest) (made driver
 		return recorded(b, f)
 	}
 	var answer error
-	err = d.turn(ctx, f.Key, func(t *turn) (err error) {
+	err = d.inKeyTx(ctx, f.Key, func(t *keyTx) (err error) {
 		made, answer, err = t.force(f)
 		return err
 	})
@@ -59,7 +59,7 @@ func (l *lease) meant(f *driver.ForceRequest) []revoked.Holder {
 }
 
 // force ends the leases of the holders, and passes the key to the first owner in the queue.
-func (t *turn) force(f *driver.ForceRequest) (made driver.ForceRecord, answer, err error) {
+func (t *keyTx) force(f *driver.ForceRequest) (made driver.ForceRecord, answer, err error) {
 	b, err := t.book()
 	if err != nil {
 		return made, nil, err
@@ -81,7 +81,7 @@ func (t *turn) force(f *driver.ForceRequest) (made driver.ForceRecord, answer, e
 
 // taken ends the lease of a holder. It raises the fence in the row to one that no owner has: a
 // release that found its own fence there would be answered as if it had freed the key.
-func (t *turn) taken(owner string) {
+func (t *keyTx) taken(owner string) {
 	t.remove(owner)
 	t.fence = min(t.fence, math.MaxInt64-1) + 1
 	t.changed = true
@@ -130,7 +130,7 @@ func (d *Driver) book(ctx context.Context, key string) (b *revoked.Book, now int
 }
 
 // book reads the record of the key, whose row is locked.
-func (t *turn) book() (*revoked.Book, error) {
+func (t *keyTx) book() (*revoked.Book, error) {
 	var text string
 	var now instant
 	_, err := row(t.session.QueryRowContext(t.ctx, t.driver.texts.book, t.driver.ns, t.key), &text, &now)
@@ -138,7 +138,7 @@ func (t *turn) book() (*revoked.Book, error) {
 }
 
 // keep writes the record of the key.
-func (t *turn) keep(b *revoked.Book) error {
+func (t *keyTx) keep(b *revoked.Book) error {
 	text, err := b.Encode()
 	if err != nil {
 		return err

@@ -49,8 +49,8 @@ func row(r *sql.Row, fields ...any) (found bool, err error) {
 	return err == nil, err
 }
 
-// A turn is the work of a transaction on the row of a key, which it has locked.
-type turn struct {
+// A keyTx is the work of a transaction on the row of a key, which it has locked.
+type keyTx struct {
 	lease
 	ctx     context.Context
 	session session
@@ -58,26 +58,26 @@ type turn struct {
 	key     string
 	changed bool
 	queued  bool     // the first owner in the queue does not fit, as far as the queue was read
-	kept    []place  // the places for whose owners this turn keeps the key
-	given   []holder // the owners of this process to which this turn granted the key
+	kept    []place  // the places for whose owners this transaction keeps the key
+	given   []holder // the owners of this process to which this transaction granted the key
 	asked   time.Time
 }
 
-// turn locks the row of a key, which it creates if there is none, calls do, and then writes the
+// inKeyTx locks the row of a key, which it creates if there is none, calls do, and then writes the
 // changes.
-func (d *Driver) turn(ctx context.Context, key string, do func(*turn) error) error {
-	return d.turns(ctx, []string{key}, func(ts map[string]*turn) error { return do(ts[key]) })
+func (d *Driver) inKeyTx(ctx context.Context, key string, do func(*keyTx) error) error {
+	return d.inKeyTxs(ctx, []string{key}, func(ts map[string]*keyTx) error { return do(ts[key]) })
 }
 
-// turns does the same for several keys at one instant. It locks the keys in the order of the slice,
+// inKeyTxs does the same for several keys at one instant. It locks the keys in the order of the slice,
 // so the slice must be sorted.
-func (d *Driver) turns(ctx context.Context, keys []string, do func(map[string]*turn) error) error {
-	done, err := step(ctx, d, func(s session) (map[string]*turn, error) {
+func (d *Driver) inKeyTxs(ctx context.Context, keys []string, do func(map[string]*keyTx) error) error {
+	done, err := step(ctx, d, func(s session) (map[string]*keyTx, error) {
 		asked := time.Now()
-		ts := make(map[string]*turn, len(keys))
+		ts := make(map[string]*keyTx, len(keys))
 		now := int64(0)
 		for _, key := range keys {
-			t := &turn{ctx: ctx, session: s, driver: d, key: key, asked: asked}
+			t := &keyTx{ctx: ctx, session: s, driver: d, key: key, asked: asked}
 			if err := t.lock(); err != nil {
 				return nil, err
 			}
@@ -105,8 +105,8 @@ func (d *Driver) turns(ctx context.Context, keys []string, do func(map[string]*t
 	return err
 }
 
-// deliver wakes the owners of this process that this turn has served.
-func (t *turn) deliver() {
+// deliver wakes the owners of this process that this transaction has served.
+func (t *keyTx) deliver() {
 	for _, h := range t.given {
 		t.driver.give(t.ctx, t.key, h.Owner, driver.Grant{Fence: h.Fence, Left: t.left(&h), Asked: t.asked})
 	}
@@ -118,7 +118,7 @@ func (t *turn) deliver() {
 // begin reads the row, and restores the places of owners that did not take the key. They are passed
 // over until they give a sign of life; then they are first again. begin also requests a sign of
 // life from the owners behind them: owners that died together are found together.
-func (t *turn) begin() error {
+func (t *keyTx) begin() error {
 	if err := t.read(t.key); err != nil {
 		return err
 	}
@@ -133,10 +133,10 @@ func (t *turn) begin() error {
 	if last == 0 {
 		return nil
 	}
-	return t.challenge(last + crowd)
+	return t.challenge(last + mostProbed)
 }
 
-func (t *turn) lock() error {
+func (t *keyTx) lock() error {
 	found, err := row(t.session.QueryRowContext(t.ctx, t.driver.texts.lock, t.driver.ns, t.key), t.fields()...)
 	if found || err != nil {
 		return err
@@ -152,11 +152,11 @@ func (t *turn) lock() error {
 }
 
 // exec sends a statement whose first arguments are the namespace and the key.
-func (t *turn) exec(text string, args ...any) (int64, error) {
+func (t *keyTx) exec(text string, args ...any) (int64, error) {
 	return exec(t.ctx, t.session, text, append([]any{t.driver.ns, t.key}, args...)...)
 }
 
-func (t *turn) save() error {
+func (t *keyTx) save() error {
 	if !t.changed {
 		return nil
 	}

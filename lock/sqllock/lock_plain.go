@@ -72,7 +72,7 @@ func (d *Driver) acquireNew(ctx context.Context, a *driver.Acquisition) (driver.
 // acquireLocked requests the key with its row locked.
 func (d *Driver) acquireLocked(ctx context.Context, a *driver.Acquisition) (g driver.Grant, err error) {
 	var held error
-	err = d.turn(ctx, a.Key, func(t *turn) error {
+	err = d.inKeyTx(ctx, a.Key, func(t *keyTx) error {
 		granted, err := t.acquire(a)
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func (d *Driver) renew(ctx context.Context, h *driver.LeaseRef) (renewed bool, e
 	if is := l.grantedTo(h.Owner); err != nil || is == nil || is.Fence != h.Fence {
 		return false, err
 	}
-	err = d.turn(ctx, h.Key, func(t *turn) error {
+	err = d.inKeyTx(ctx, h.Key, func(t *keyTx) error {
 		is := t.grantedTo(h.Owner)
 		if renewed = is != nil && is.Fence == h.Fence; renewed {
 			is.Until, t.changed = t.now+micros(h.TTL), true
@@ -152,7 +152,7 @@ func (d *Driver) release(ctx context.Context, h *driver.LeaseRef) (err error) {
 			return d.freed(ctx, h, answer)
 		}
 	}
-	err = d.turn(ctx, h.Key, func(t *turn) error {
+	err = d.inKeyTx(ctx, h.Key, func(t *keyTx) error {
 		if answer, done = t.released(h); done {
 			return nil
 		}

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	reserved = 2 * time.Second // how long a key is kept for its next owner
-	crowd    = 100             // how many places, at most, get a request for a sign of life at once
-	day      = 24 * time.Hour
+	reserved   = 2 * time.Second // how long a key is kept for its next owner
+	mostProbed = 100             // how many places, at most, get a request for a sign of life at once
+	day        = 24 * time.Hour
 )
 
 // A place is a place in the queue of a key.
@@ -32,7 +32,7 @@ func (p *place) fields() []any {
 
 // may returns the grant that the owner already has. Otherwise it returns a grant without a fence,
 // and reports whether the owner may be granted the key.
-func (t *turn) may(a *driver.Acquisition) (g driver.Grant, ok bool, err error) {
+func (t *keyTx) may(a *driver.Acquisition) (g driver.Grant, ok bool, err error) {
 	if h := t.grantedTo(a.Owner); h != nil {
 		return t.lease.grant(h), true, nil
 	}
@@ -50,7 +50,7 @@ func (t *turn) may(a *driver.Acquisition) (g driver.Grant, ok bool, err error) {
 
 // acquire grants a key if the owner fits beside its holders and no other owner waits, or if the key is
 // kept for the owner.
-func (t *turn) acquire(a *driver.Acquisition) (granted bool, err error) {
+func (t *keyTx) acquire(a *driver.Acquisition) (granted bool, err error) {
 	g, ok, err := t.may(a)
 	if ok && err == nil && g.Fence == 0 {
 		_, err = t.grant(a)
@@ -60,10 +60,10 @@ func (t *turn) acquire(a *driver.Acquisition) (granted bool, err error) {
 
 // next returns the fence of the next grant, for an owner that has seen a fence. There is none above
 // the highest number that a column holds: then the fence stays the same, and grant refuses it.
-func (t *turn) next(seen int64) int64 { return max(min(t.fence, math.MaxInt64-1)+1, t.now, seen+1) }
+func (t *keyTx) next(seen int64) int64 { return max(min(t.fence, math.MaxInt64-1)+1, t.now, seen+1) }
 
 // grant makes the owner a holder, unless its fence would lie too far ahead.
-func (t *turn) grant(a *driver.Acquisition) (driver.Grant, error) {
+func (t *keyTx) grant(a *driver.Acquisition) (driver.Grant, error) {
 	fence := t.next(a.Fence)
 	if err := driver.CheckFence(fence, t.now); err != nil {
 		return driver.Grant{}, err
@@ -78,7 +78,7 @@ func (t *turn) grant(a *driver.Acquisition) (driver.Grant, error) {
 
 // barge sends the owners for which the key is only kept back to the queue, if the owner fits
 // without them and does not fit beside them.
-func (t *turn) barge(a *driver.Acquisition) error {
+func (t *keyTx) barge(a *driver.Acquisition) error {
 	rest := slices.DeleteFunc(slices.Clone(t.held), func(h holder) bool { return h.Place != 0 })
 	if fits(t.held, a.Limit) || !fits(rest, a.Limit) {
 		return nil
@@ -98,7 +98,7 @@ func (t *turn) barge(a *driver.Acquisition) error {
 // restore gives an owner for which the key was kept its place back. The owner then owes a sign of
 // life, requested at the time that waits describes. With the sign of life it also names its process
 // again.
-func (t *turn) restore(h *holder, asked int64) error {
+func (t *keyTx) restore(h *holder, asked int64) error {
 	_, err := t.exec(t.driver.texts.restore, h.number(), h.Owner, h.Limit, asked)
 	return err
 }
@@ -106,7 +106,7 @@ func (t *turn) restore(h *holder, asked int64) error {
 // serve passes the key to the first owner in its queue, as long as that owner fits beside the
 // holders. It grants the key to an owner that waits in this process, and keeps it for any other
 // owner.
-func (t *turn) serve() error {
+func (t *keyTx) serve() error {
 	for {
 		p, found, err := t.first()
 		t.queued = found
@@ -131,14 +131,14 @@ func (t *turn) serve() error {
 }
 
 // first reads the first place of the queue that is not passed over.
-func (t *turn) first() (p place, found bool, err error) {
+func (t *keyTx) first() (p place, found bool, err error) {
 	found, err = row(t.session.QueryRowContext(t.ctx, t.driver.texts.first, t.driver.ns, t.key, t.now), p.fields()...)
 	return p, found, err
 }
 
 // suspect requests a sign of life from the first owner in the queue if that owner does not fit and
 // others might.
-func (t *turn) suspect(p *place) error {
+func (t *keyTx) suspect(p *place) error {
 	if !fits(t.held, driver.NoLimit) {
 		return nil
 	}
@@ -146,14 +146,14 @@ func (t *turn) suspect(p *place) error {
 }
 
 // challenge requests a sign of life from the owners up to a place.
-func (t *turn) challenge(last int64) error {
+func (t *keyTx) challenge(last int64) error {
 	_, err := exec(t.ctx, t.session, t.driver.texts.challenge, t.now, t.driver.ns, t.key, last)
 	return err
 }
 
 // pass makes the owner of a place a holder, or keeps the key for it. It also keeps the key if the
 // owner's fence would lie too far ahead: the owner's own request then returns that error.
-func (t *turn) pass(p *place) {
+func (t *keyTx) pass(p *place) {
 	if p.party == t.driver.party && t.driver.waiters.has(p.owner) {
 		_, err := t.grant(&driver.Acquisition{Owner: p.owner, TTL: time.Duration(p.ttl) * time.Microsecond, Fence: p.seenFence, Limit: p.most})
 		if err == nil {
@@ -167,7 +167,7 @@ func (t *turn) pass(p *place) {
 
 // handOver takes the key from an owner that held it alone. The next owner in this process gets it,
 // if it is its turn, and otherwise the next in the queue.
-func (t *turn) handOver(owner string) error {
+func (t *keyTx) handOver(owner string) error {
 	t.remove(owner)
 	t.changed = true
 	passed, err := t.passInside()
@@ -178,7 +178,7 @@ func (t *turn) handOver(owner string) error {
 }
 
 // passInside grants a free key to the next owner in this process, if it is its turn.
-func (t *turn) passInside() (bool, error) {
+func (t *keyTx) passInside() (bool, error) {
 	d := t.driver
 	if len(t.held) > 0 {
 		return false, nil
@@ -201,14 +201,14 @@ func (t *turn) passInside() (bool, error) {
 }
 
 // free takes the key from an owner, and passes it to the next.
-func (t *turn) free(owner string) error {
+func (t *keyTx) free(owner string) error {
 	t.remove(owner)
 	t.changed = true
 	return t.serve()
 }
 
 // notify notifies the process of an owner that the key is kept for that owner.
-func (t *turn) notify(p *place) error {
+func (t *keyTx) notify(p *place) error {
 	d := t.driver
 	if d.listen == nil || p.party == "" || p.party == d.party {
 		return nil

@@ -241,7 +241,7 @@ func TestBargedOwnerIsAsked(t *testing.T) {
 		set(now)
 		s := &stage{T: t, d: d, key: "key"}
 		s.acquire("n/1")
-		_ = d.Desert(t.Context(), s.acquisition("n/2"))
+		_ = d.Abandon(t.Context(), s.acquisition("n/2"))
 		s.release()
 		a := s.acquisition("n/3")
 		a.Barge = true
@@ -317,7 +317,7 @@ func TestForcePassesTheKey(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		s := &stage{T: t, d: slow(newDriver(t, on.connect(t), on.dialect, sqllock.Options{})), key: "key"}
 		s.acquire("n/1")
-		_ = s.d.Desert(t.Context(), s.acquisition("n/2"))
+		_ = s.d.Abandon(t.Context(), s.acquisition("n/2"))
 		_, err := s.d.Force(t.Context(), driver.ForceRequest{Key: "key", ID: "1", By: "operator", Reason: "stuck"})
 		must(t, err)
 		s.holders("n/2")
@@ -331,7 +331,7 @@ func TestLeavingServesSharers(t *testing.T) {
 		s.share("n/1")
 		leave, err := s.d.Place(t.Context(), s.acquisition("n/2"))
 		must(t, err)
-		_ = s.d.Desert(t.Context(), s.sharing("n/3"))
+		_ = s.d.Abandon(t.Context(), s.sharing("n/3"))
 		s.holders("n/1")
 		must(t, leave(t.Context()))
 		s.holders("n/1", "n/3")

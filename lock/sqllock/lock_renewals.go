@@ -52,14 +52,14 @@ type leaseRows struct {
 	session session
 	driver  *Driver
 	us      int64 // the database's clock
-	turns   map[string]*turn
+	turns   map[string]*keyTx
 	bad     map[string]error        // keys whose rows cannot be read
 	alone   map[time.Duration][]any // renewed keys with a single holder, by TTL
 }
 
 // lockLeases locks the rows of several keys, and then reads the clock.
 func (d *Driver) lockLeases(ctx context.Context, s session, hs []driver.LeaseRef, at []int) (*leaseRows, error) {
-	r := &leaseRows{ctx: ctx, session: s, driver: d, turns: make(map[string]*turn, len(at)), alone: make(map[time.Duration][]any, 1)}
+	r := &leaseRows{ctx: ctx, session: s, driver: d, turns: make(map[string]*keyTx, len(at)), alone: make(map[time.Duration][]any, 1)}
 	keys := make([]any, 0, len(at))
 	for _, i := range at { // sorted by key
 		if n := len(keys); n == 0 || keys[n-1] != hs[i].Key {
@@ -74,7 +74,7 @@ func (d *Driver) lockLeases(ctx context.Context, s session, hs []driver.LeaseRef
 	}
 	defer rows.Close()
 	for rows.Next() {
-		t := &turn{ctx: ctx, session: s, driver: d}
+		t := &keyTx{ctx: ctx, session: s, driver: d}
 		if err := rows.Scan(append([]any{&t.key}, t.fields()...)...); err != nil {
 			return nil, err
 		}

@@ -135,7 +135,7 @@ func (d *Driver) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]dri
 	slices.Sort(keys)
 	var grants []driver.Grant
 	var held error
-	err := d.turns(ctx, keys, func(ts map[string]*turn) (err error) {
+	err := d.inKeyTxs(ctx, keys, func(ts map[string]*keyTx) (err error) {
 		grants, held, err = several(ts, as)
 		return err
 	})
@@ -150,7 +150,7 @@ func (d *Driver) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]dri
 
 // several grants all keys or none. If it grants none, it takes back the grants of an earlier
 // request of the owner, and serves the owners that this request has displaced in vain.
-func several(ts map[string]*turn, as []driver.Acquisition) (grants []driver.Grant, held, err error) {
+func several(ts map[string]*keyTx, as []driver.Acquisition) (grants []driver.Grant, held, err error) {
 	grants = make([]driver.Grant, len(as))
 	for i := range as {
 		var ok bool

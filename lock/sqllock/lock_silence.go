@@ -71,13 +71,13 @@ func (w *waiter) send(ctx context.Context, text string, args ...any) error {
 }
 
 // remind sends a second request for a sign of life to owners that have not answered the first for 3
-// s, up to crowd places behind the first. A turn has not watched the database, which may have stood
+// s, up to mostProbed places behind the first. This transaction has not watched the database, which may have stood
 // still.
-func (t *turn) remind(first *place) error {
+func (t *keyTx) remind(first *place) error {
 	if first.asked <= 0 || t.now-first.asked < micros(silence) {
 		return nil
 	}
 	_, err := exec(t.ctx, t.session, t.driver.texts.remind, -t.now, t.driver.ns, t.key,
-		first.number+crowd, t.now-micros(silence), int64(math.MaxInt64))
+		first.number+mostProbed, t.now-micros(silence), int64(math.MaxInt64))
 	return err
 }

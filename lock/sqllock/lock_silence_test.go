@@ -273,7 +273,7 @@ func TestSuspectsThoseBefore(t *testing.T) {
 		set(now)
 		s := &stage{T: t, d: clean, key: "key"}
 		s.share("holder/1")
-		_ = clean.Desert(t.Context(), s.acquisition("writer/1"))
+		_ = clean.Abandon(t.Context(), s.acquisition("writer/1"))
 		db, l := on.lossyOn(t)
 		var signs atomic.Int32
 		l.Before = func(query string) error {

@@ -123,7 +123,7 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) driver.Grant {
 }
 
 // askInTurn calls ask once few other owners of this process do: a release must not queue for a
-// connection behind a crowd that waits for it. A grant that was handed over meanwhile was requested
+// connection behind many that wait for it. A grant that was handed over meanwhile was requested
 // later, so its time counts.
 func (w *waiter) askInTurn(ctx context.Context) (driver.Grant, time.Duration, error) {
 	select {
@@ -165,7 +165,7 @@ func (w *waiter) request(ctx context.Context) (driver.Grant, time.Duration, erro
 	switch {
 	case h != nil && h.Place == 0: // the reply to the grant was lost
 		if at.number != 0 {
-			_, _ = w.forgo(ctx) // otherwise the place is passed over
+			_, _ = w.deletePlace(ctx) // otherwise the place is passed over
 		}
 		return l.grant(h), 0, nil
 	case !found: // the key was never used
@@ -206,8 +206,8 @@ func (w *waiter) wakeOthers(l *lease) {
 	}
 }
 
-// A seat is the place of a waiter, as a probe found it.
-type seat struct {
+// A position is the place of a waiter, as a probe found it.
+type position struct {
 	number int64
 	asked  int64 // since when its owner owes a sign of life; 0: it owes none; see waits
 	before int64 // how many places before it are not passed over
@@ -216,11 +216,11 @@ type seat struct {
 }
 
 // probe reads the key and the waiter's place. The zero lease is free.
-func (w *waiter) probe(ctx context.Context) (l lease, at seat, found bool, err error) {
+func (w *waiter) probe(ctx context.Context) (l lease, at position, found bool, err error) {
 	d := w.driver
 	sent := time.Now()
 	found, err = withSession(ctx, d, func(s session) (bool, error) {
-		l, at = lease{}, seat{}
+		l, at = lease{}, position{}
 		fields := append(l.fields(), &at.number, &at.asked, &at.before, &at.owing)
 		return row(s.QueryRowContext(ctx, d.texts.watch, w.a.Owner, d.ns, w.a.Key), fields...)
 	})
@@ -279,7 +279,7 @@ func (w *waiter) suspect(ctx context.Context, l *lease, number int64) error {
 	w.asked = time.Now()
 	d := w.driver
 	if len(l.held) == 0 {
-		return d.turn(ctx, w.a.Key, (*turn).serve)
+		return d.inKeyTx(ctx, w.a.Key, (*keyTx).serve)
 	}
 	return w.send(ctx, d.texts.challenge, l.now, d.ns, w.a.Key, number-1)
 }
@@ -305,7 +305,7 @@ func (w *waiter) next(l *lease, before int64) time.Duration {
 	if d.listening.ready.Load() {
 		wait = max(wait, slowest)
 	}
-	deadline := l.untilFirst() + soon + time.Duration(min(before, crowd))*soon
+	deadline := l.untilFirst() + soon + time.Duration(min(before, mostProbed))*soon
 	if renewed {
 		deadline = max(deadline, rarest)
 	}
@@ -331,15 +331,15 @@ func (w *waiter) giveUp(ctx context.Context) {
 // If the key is shared, other owners may fit once the place is gone, so leave serves them.
 func (w *waiter) leave(ctx context.Context) error {
 	d := w.driver
-	left, err := w.forgo(ctx)
+	left, err := w.deletePlace(ctx)
 	if err != nil || left > 0 && !w.shared && w.a.Limit <= 1 {
 		return err
 	}
-	return d.turn(ctx, w.a.Key, func(t *turn) error { return t.free(w.a.Owner) })
+	return d.inKeyTx(ctx, w.a.Key, func(t *keyTx) error { return t.free(w.a.Owner) })
 }
 
-// forgo deletes the place, and returns how many rows were deleted.
-func (w *waiter) forgo(ctx context.Context) (int64, error) {
+// deletePlace deletes the place, and returns how many rows were deleted.
+func (w *waiter) deletePlace(ctx context.Context) (int64, error) {
 	d := w.driver
 	return withSession(ctx, d, func(s session) (int64, error) {
 		return exec(ctx, s, d.texts.leave, d.ns, w.a.Key, w.a.Owner)

@@ -15,7 +15,7 @@ type waiters struct {
 	mu    sync.Mutex
 	all   map[string]*woken
 	lines map[string]*line
-	gone  []string // the owners that could not give their places up, the oldest first; at most crowd
+	gone  []string // the owners that could not give their places up, the oldest first; at most mostProbed
 }
 
 // A line lists the owners that wait for a key, in the order in which they came.
@@ -187,7 +187,7 @@ func (w *waiters) give(owner string, g driver.Grant) (abandoned bool) {
 func (w *waiters) abandon(owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.gone) == crowd {
+	if len(w.gone) == mostProbed {
 		w.gone = slices.Delete(w.gone, 0, 1)
 	}
 	w.gone = append(w.gone, owner)

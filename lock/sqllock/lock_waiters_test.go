@@ -16,7 +16,7 @@ import (
 // later grant to one of them is freed; each once.
 func TestAbandonedOwners(t *testing.T) {
 	var w waiters
-	for i := range crowd + 1 {
+	for i := range mostProbed + 1 {
 		w.abandon(strconv.Itoa(i))
 	}
 	for _, row := range []struct {
@@ -26,8 +26,8 @@ func TestAbandonedOwners(t *testing.T) {
 		{"0", false}, // the oldest was forgotten
 		{"1", true},
 		{"1", false}, // already freed
-		{strconv.Itoa(crowd), true},
-		{strconv.Itoa(crowd + 1), false},
+		{strconv.Itoa(mostProbed), true},
+		{strconv.Itoa(mostProbed + 1), false},
 	} {
 		if got := w.give(row.owner, driver.Grant{Fence: 1}); got != row.want {
 			t.Errorf("owner %s: abandoned is %v, want %v", row.owner, got, row.want)

@@ -137,7 +137,7 @@ var scenes = []scene{
 	{"a key that is kept",
 		func(s *stage) {
 			s.acquire("m/1")
-			_ = s.d.Desert(s.Context(), s.acquisition("n/1"))
+			_ = s.d.Abandon(s.Context(), s.acquisition("n/1"))
 			s.release()
 		}, acquireIt, func(s *stage) { s.has("n/1") }},
 	{"a wait", func(*stage) {},
@@ -154,7 +154,7 @@ var scenes = []scene{
 	{"a release to who waits",
 		func(s *stage) {
 			s.acquire("m/1")
-			_ = s.d.Desert(s.Context(), s.acquisition("n/1"))
+			_ = s.d.Abandon(s.Context(), s.acquisition("n/1"))
 		},
 		func(s *stage, d *sqllock.Driver) error {
 			err := d.Release(s.Context(), s.hold)

@@ -46,7 +46,7 @@ func TestAnswerOfTheLastTry(t *testing.T) {
 	a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
 	_, err := clean.Acquire(t.Context(), a)
 	must(t, err)
-	_ = clean.Desert(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
+	_ = clean.Abandon(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
 	_, err = on.connect(t).Exec("UPDATE cronce_leases SET until_us = 1") // the lease is over
 	must(t, err)
 

@@ -80,7 +80,7 @@ func scriptAgain(t *testing.T, on database) {
 	d := newDriver(t, db, on.dialect, sqllock.Options{})
 	g, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "a/1", TTL: minute})
 	must(t, err)
-	_ = d.Desert(t.Context(), driver.Acquisition{Key: "key", Owner: "a/2", TTL: minute}) // a waiter
+	_ = d.Abandon(t.Context(), driver.Acquisition{Key: "key", Owner: "a/2", TTL: minute}) // a waiter
 	again := func() {
 		t.Helper()
 		printed, err := script(t, on)

@@ -41,9 +41,9 @@ func (b *batch) write(r *record, lines *rows) error {
 // size returns how many lines and exceptions a journal has.
 func (r *record) size() int64 { return r.exceptions + r.next - r.first }
 
-// forgo drops the text of an error, or the sheet, that was added to the newest line of the table, if all journals
+// dropExtras drops the text of an error, or the sheet, that was added to the newest line of the table, if all journals
 // together are too large and this journal has no two older lines to remove for it.
-func (d *Driver) forgo(r *record) {
+func (d *Driver) dropExtras(r *record) {
 	if r.grown > 0 && d.maintenance.full.Load() && r.size() <= 2 {
 		r.newest.Error, r.newest.Sheet, r.grown = "", "", 0
 	}

@@ -42,7 +42,7 @@ func (d *Driver) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, er
 	if err != nil {
 		return series.BeatAnswer{}, failed("beat", err)
 	}
-	p, err := withSession(ctx, d, func(s session) (series.BeatAnswer, error) { return d.pulse(ctx, s) })
+	p, err := withSession(ctx, d, func(s session) (series.BeatAnswer, error) { return d.answerBeat(ctx, s) })
 	if !slices.Contains(p.Nodes, b.Node) { // the node is not listed: there are too many
 		p.Nodes = append(p.Nodes[:min(len(p.Nodes), series.MaxNodes-1)], b.Node)
 	}
@@ -51,7 +51,7 @@ func (d *Driver) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, er
 	return p, failed("beat", err)
 }
 
-func (d *Driver) pulse(ctx context.Context, s session) (series.BeatAnswer, error) {
+func (d *Driver) answerBeat(ctx context.Context, s session) (series.BeatAnswer, error) {
 	r, err := d.reading(ctx, s)
 	if err != nil {
 		return series.BeatAnswer{}, err

@@ -14,16 +14,16 @@ type batch struct {
 	records map[string]*record
 }
 
-// A manner is how rows of series are read.
-type manner uint8
+// A rowAccess is how rows of series are read.
+type rowAccess uint8
 
 const (
-	reading manner = iota // without locking them
+	reading rowAccess = iota // without locking them
 	locking
 	opening // locking them, and with their revisions
 )
 
-func (m manner) columns() string {
+func (m rowAccess) columns() string {
 	if m == opening {
 		return seriesColumns + ", revisions"
 	}
@@ -65,7 +65,7 @@ func (d *Driver) lockSeries(ctx context.Context, s session, keys []string, opens
 }
 
 // read reads the rows of several series, and then the clock.
-func (d *Driver) read(ctx context.Context, s session, m manner, keys []string) (*batch, error) {
+func (d *Driver) read(ctx context.Context, s session, m rowAccess, keys []string) (*batch, error) {
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	b := &batch{driver: d, records: make(map[string]*record, len(keys))}
 	text, args := d.query(m, keys)
@@ -96,7 +96,7 @@ func (d *Driver) read(ctx context.Context, s session, m manner, keys []string) (
 }
 
 // query returns the query for several series, in the order of their keys.
-func (d *Driver) query(m manner, keys []string) (text string, args []any) {
+func (d *Driver) query(m rowAccess, keys []string) (text string, args []any) {
 	args = append(args, d.ns)
 	for _, key := range keys {
 		args = append(args, key)
@@ -130,7 +130,7 @@ func (b *batch) save(ctx context.Context, s session, opens bool) error {
 		if !r.found || r.err != nil {
 			continue
 		}
-		d.forgo(r)
+		d.dropExtras(r)
 		if err := b.write(r, &lines); err != nil {
 			return err
 		}

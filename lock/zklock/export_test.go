@@ -47,7 +47,7 @@ func (d *Driver) GrantAfterEnded(ended, next driver.Acquisition) (before, after 
 }
 
 func (d *Driver) grantNow(c *zk.Conn, p *place, a *driver.Acquisition, sent time.Time) (driver.Grant, error) {
-	q, err := d.lookFor(c, p)
+	q, err := d.readTidied(c, p)
 	if err != nil {
 		return driver.Grant{}, err
 	}

@@ -91,7 +91,7 @@ func (d *Driver) sweep(key, owner string) {
 
 // removeAll removes every node with the owner's name.
 func (d *Driver) removeAll(c *zk.Conn, key, owner string) (found bool, err error) {
-	q, err := d.look(c, key)
+	q, err := d.queueOf(c, key)
 	if err != nil {
 		return false, err
 	}

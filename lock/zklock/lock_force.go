@@ -126,7 +126,7 @@ func (d *Driver) meant(c *zk.Conn, f *driver.ForceRequest) (from []revoked.Holde
 	places := q.places[:q.holders()]
 	all, errs := make([]driver.Holder, len(places)), make([]error, len(places))
 	parallel(len(places), func(i int) {
-		all[i], errs[i] = d.standing(c, d.paths.lock(f.Key)+"/"+places[i].name, q.parent)
+		all[i], errs[i] = d.holderAt(c, d.paths.lock(f.Key)+"/"+places[i].name, q.parent)
 	})
 	for i, h := range all {
 		switch owner, _ := unescape(places[i].owner); {

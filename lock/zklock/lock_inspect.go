@@ -12,8 +12,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// standing returns the holder whose node is at path.
-func (d *Driver) standing(c *zk.Conn, path string, parent int64) (driver.Holder, error) {
+// holderAt returns the holder whose node is at path.
+func (d *Driver) holderAt(c *zk.Conn, path string, parent int64) (driver.Holder, error) {
 	data, stat, err := c.Get(path)
 	if err != nil {
 		return driver.Holder{}, err
@@ -64,7 +64,7 @@ func (d *Driver) read(c *zk.Conn, key string, q *queue, most int) ([]driver.Hold
 	places := q.places[:min(q.holders(), most)]
 	all, errs := make([]driver.Holder, len(places)), make([]error, len(places))
 	parallel(len(places), func(i int) {
-		all[i], errs[i] = d.standing(c, d.paths.lock(key)+"/"+places[i].name, q.parent)
+		all[i], errs[i] = d.holderAt(c, d.paths.lock(key)+"/"+places[i].name, q.parent)
 		all[i].Owner, _ = unescape(places[i].owner)
 		all[i].Limit = places[i].limit
 	})
@@ -85,7 +85,7 @@ func (d *Driver) read(c *zk.Conn, key string, q *queue, most int) ([]driver.Hold
 
 // queue reads the queue of a key, without places of this Driver that have ended and still exist.
 func (d *Driver) queue(c *zk.Conn, key string) (queue, error) {
-	q, err := d.look(c, key)
+	q, err := d.queueOf(c, key)
 	return q.without(func(e *entry) bool { return d.forgotten(key, e) }), err
 }
 

@@ -20,7 +20,7 @@ func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 }
 
 func (d *Driver) acquire(ctx context.Context, c *zk.Conn, a *driver.Acquisition) (driver.Grant, error) {
-	p, g, err := d.seat(c, a)
+	p, g, err := d.takePlace(c, a)
 	defer p.mu.Unlock()
 	if err != nil || g.Fence != 0 {
 		return g, err
@@ -32,9 +32,9 @@ func (d *Driver) acquire(ctx context.Context, c *zk.Conn, a *driver.Acquisition)
 	return g, err
 }
 
-// seat returns the locked place of an owner that requests a key, with its grant if it already has
-// one. If the owner had a lease and lost it, seat removes the remains first.
-func (d *Driver) seat(c *zk.Conn, a *driver.Acquisition) (*place, driver.Grant, error) {
+// takePlace returns the locked place of an owner that requests a key, with its grant if it already has
+// one. If the owner had a lease and lost it, takePlace removes the remains first.
+func (d *Driver) takePlace(c *zk.Conn, a *driver.Acquisition) (*place, driver.Grant, error) {
 	for {
 		p := d.places.get(a.Key, a.Owner)
 		var err error
@@ -98,7 +98,7 @@ func (d *Driver) try(ctx context.Context, c *zk.Conn, p *place, a *driver.Acquis
 		if err := ctx.Err(); err != nil {
 			return driver.Grant{}, err
 		}
-		q, err := d.lookFor(c, p)
+		q, err := d.readTidied(c, p)
 		if err != nil {
 			return driver.Grant{}, err
 		}
@@ -137,11 +137,11 @@ func fits(q *queue, limit int) bool {
 	return more.holders() == len(more.places)
 }
 
-// lookFor reads the queue of a locked place. It removes places of this Driver that have ended but
+// readTidied reads the queue of a locked place. It removes places of this Driver that have ended but
 // still exist, and extra nodes of the owner whose creation replies were lost. A place that has ended
-// may have taken the key, or stored a fence, after the read: then lookFor reads the queue again, so
+// may have taken the key, or stored a fence, after the read: then readTidied reads the queue again, so
 // that no grant is based on a queue that only looks as if no other place came or went.
-func (d *Driver) lookFor(c *zk.Conn, p *place) (queue, error) {
+func (d *Driver) readTidied(c *zk.Conn, p *place) (queue, error) {
 	for range tries {
 		q, ended, err := d.tidied(c, p)
 		if err != nil || !ended {
@@ -153,7 +153,7 @@ func (d *Driver) lookFor(c *zk.Conn, p *place) (queue, error) {
 
 // tidied is one read for lookFor. It reports whether other places had ended.
 func (d *Driver) tidied(c *zk.Conn, p *place) (q queue, ended bool, err error) {
-	if q, err = d.look(c, p.key); err != nil {
+	if q, err = d.queueOf(c, p.key); err != nil {
 		return q, false, err
 	}
 	var mine string
@@ -322,7 +322,7 @@ func (d *Driver) releaseOther(c *zk.Conn, h *driver.LeaseRef, q *queue) error {
 		return driver.ErrLost
 	}
 	path := d.paths.lock(h.Key) + "/" + q.places[i].name
-	at, err := d.standing(c, path, q.parent)
+	at, err := d.holderAt(c, path, q.parent)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
 		return vanished(h)

@@ -49,9 +49,9 @@ func readEntry(name string) (entry, bool) {
 	return entry{name: name, owner: parts[0], limit: int(limit), seq: int32(seq)}, err1 == nil && err2 == nil && limit > 0
 }
 
-// look reads the queue of a lock. Its places are shared with other calls that read the same queue:
+// queueOf reads the queue of a lock. Its places are shared with other calls that read the same queue:
 // the caller must not change them.
-func (d *Driver) look(c *zk.Conn, key string) (queue, error) {
+func (d *Driver) queueOf(c *zk.Conn, key string) (queue, error) {
 	return d.reads.share(key, func() (queue, error) { return d.readQueue(c, key) })
 }
 

@@ -43,7 +43,7 @@ var errBehind = errors.New("others stand before")
 
 // wait waits until the owner is granted the key or ctx ends.
 func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *driver.Acquisition) (driver.Grant, error) {
-	p, g, err := d.seat(c, a)
+	p, g, err := d.takePlace(c, a)
 	defer p.mu.Unlock()
 	if err != nil || g.Fence != 0 {
 		return g, err
@@ -125,7 +125,7 @@ func (d *Driver) readPlace(c *zk.Conn, p *place, a *driver.Acquisition, v *view)
 				return driver.Grant{}, err
 			}
 		}
-		q, err := d.lookFor(c, p)
+		q, err := d.readTidied(c, p)
 		if err != nil {
 			return driver.Grant{}, err
 		}

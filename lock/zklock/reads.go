@@ -3,7 +3,7 @@ package zklock
 import "sync"
 
 // reads are the running reads of queues. A call that comes while its queue is read shares the next
-// read, which begins after the call: a crowd in one process reads its queue a few times, and not
+// read, which begins after the call: many waiters in one process read their queue a few times, and not
 // once for each owner.
 type reads struct {
 	mu    sync.Mutex
@@ -11,10 +11,10 @@ type reads struct {
 }
 
 // A line holds the reads of one queue: the one that runs, or has just ended, and the next one.
-type line struct{ now, next *look }
+type line struct{ now, next *sharedRead }
 
-// A look is one read. Its result is shared, and never changed.
-type look struct {
+// A sharedRead is one read. Its result is shared, and never changed.
+type sharedRead struct {
 	done  chan struct{}
 	queue queue
 	err   error
@@ -39,27 +39,27 @@ func (s *reads) share(key string, read func() (queue, error)) (queue, error) {
 
 // join returns the read to share. If leads is true, the caller must perform it, after before has
 // ended.
-func (s *reads) join(key string) (l, before *look, leads bool) {
+func (s *reads) join(key string) (l, before *sharedRead, leads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.byKey[key]
 	switch {
 	case at == nil:
-		l = &look{done: make(chan struct{})}
+		l = &sharedRead{done: make(chan struct{})}
 		if s.byKey == nil {
 			s.byKey = make(map[string]*line)
 		}
 		s.byKey[key] = &line{now: l}
 		return l, nil, true
 	case at.next == nil:
-		at.next = &look{done: make(chan struct{})}
+		at.next = &sharedRead{done: make(chan struct{})}
 		return at.next, at.now, true
 	}
 	return at.next, nil, false
 }
 
 // begin makes the next read the running one: a later request waits for another read.
-func (s *reads) begin(key string, l *look) {
+func (s *reads) begin(key string, l *sharedRead) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.byKey[key].now, s.byKey[key].next = l, nil

@@ -49,7 +49,7 @@ func (d *Driver) record(ctx context.Context, os []series.OpenRequest, opened []s
 			if all[i].Err != nil || os[i].Revision == "" {
 				return // there is nothing to record
 			}
-			if err := d.sight(c, &all[i], &os[i]); err != nil {
+			if err := d.recordSighting(c, &all[i], &os[i]); err != nil {
 				all[i] = series.Series{Key: os[i].Key, Err: named("open", err)}
 			}
 		})
@@ -91,8 +91,8 @@ func stored[T any](c *zk.Conn, path string) (value T, version int32, err error) 
 	return value, stat.Version, nil
 }
 
-// sight records the revision with which a node opens the series.
-func (d *Driver) sight(c *zk.Conn, s *series.Series, o *series.OpenRequest) error {
+// recordSighting records the revision with which a node opens the series.
+func (d *Driver) recordSighting(c *zk.Conn, s *series.Series, o *series.OpenRequest) error {
 	for {
 		all, version, err := d.sightings(c, o.Key)
 		if err != nil {

@@ -163,7 +163,7 @@ func (p *proof) read(i int, l *series.Line) {
 	case l.From < l.To:
 		p.moved(l)
 	default:
-		p.spoke(l)
+		p.followUp(l)
 	}
 }
 

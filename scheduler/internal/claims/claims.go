@@ -33,7 +33,7 @@ type Claims struct {
 	parked    map[*entry][]*Pending // claims that wait for the answer to an end of a run, or to an older claim
 	stalled   map[*entry]*stall     // jobs whose claims are not answered
 	probes    map[run]probe
-	lookAt    int64              // when runs are looked at next; 0: never
+	runPeekAt int64              // when this node peeks at runs next; 0: never
 	changes   map[*entry]*change // jobs with undecided ticks of former specs
 	deferred  deferred
 	sent      sent
@@ -194,8 +194,8 @@ func (c *Claims) InDoubt(most int) (names []string, count int) {
 // their length.
 func (c *Claims) Shift(step int64) {
 	c.retries = c.retries.shifted(step)
-	if c.lookAt != 0 {
-		c.lookAt += step
+	if c.runPeekAt != 0 {
+		c.runPeekAt += step
 	}
 	c.deferred.shift(step)
 	for _, g := range c.groups {

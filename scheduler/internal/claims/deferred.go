@@ -95,9 +95,9 @@ func (d *deferred) recycle(s *Share) {
 	d.spare, s.ticks = s.ticks[:0], nil
 }
 
-// open reports whether the tick is still the latest of its job and has no claim, or is a look.
+// open reports whether the tick is still the latest of its job and has no claim, or is a peek at a run.
 func (t *dueTick) open() bool {
-	return t.look || t.e.open && t.e.Last() == t.Number && t.e.latest == nil
+	return t.runPeek || t.e.open && t.e.Last() == t.Number && t.e.latest == nil
 }
 
 // next returns the instant of the earliest share, or 0.
@@ -134,8 +134,8 @@ func (c *Claims) Peeked(s *Share, answers []*series.Answer, now int64) (keep boo
 	for i := range s.ticks {
 		t, a := &s.ticks[i], answers[i]
 		switch {
-		case t.look:
-			c.looked(t, a, now)
+		case t.runPeek:
+			c.peekedAtRun(t, a, now)
 		case a != nil:
 			t.e.mark = max(t.e.mark, a.Mark)
 			c.granted(t.e, t.After, a)

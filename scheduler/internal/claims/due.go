@@ -25,7 +25,7 @@ type dueTick struct {
 	e   *entry
 	job *job.Job
 	timetable.Tick
-	look     bool // peek at an alive run
+	runPeek  bool // peek at an alive run
 	replaces bool // the claim of an earlier tick, of shards, has no answer
 }
 
@@ -65,7 +65,7 @@ func (c *Claims) Take(now, lead int64) (b Batch) {
 	}
 	c.deferred.close()
 	b.Peeks, b.Keeps = c.takeGroups(now)
-	b.Peeks = append(append(b.Peeks, c.deferred.take(now, c.sent)...), c.takeLooks(now)...)
+	b.Peeks = append(append(b.Peeks, c.deferred.take(now, c.sent)...), c.takeRunPeeks(now)...)
 	b.Claims = c.admit(append(b.Claims, c.retries.take(now)...), now)
 	b.More = c.ticksDue(now + lead)
 	b.Beat, c.listing = c.listing, false
@@ -85,7 +85,7 @@ func (c *Claims) Next(now, lead int64) int64 {
 		return now
 	}
 	next := c.retries.next()
-	for _, at := range []int64{c.deferred.next(c.sent), c.nextGroup(), c.lookAt} {
+	for _, at := range []int64{c.deferred.next(c.sent), c.nextGroup(), c.runPeekAt} {
 		if at != 0 && (next == 0 || at < next) {
 			next = at
 		}
@@ -182,7 +182,7 @@ func (c *Claims) admits(p *Pending, now int64) bool {
 		return true
 	}
 	c.waiting.push(p)
-	c.lookInstead(p, now)
+	c.peekAtRunInstead(p, now)
 	return false
 }
 

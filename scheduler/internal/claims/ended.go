@@ -120,5 +120,5 @@ func (c *Claims) found(e *entry, r *series.Run, s *series.Series, now int64) {
 		}
 	}
 	a := series.Answer{Number: r.Number, Node: driver.NodeOf(r.Owner), Left: time.Duration(max(0, until-s.Now)) * time.Millisecond}
-	c.schedule(run{e, r.Number}, r.Fence, c.probeAt(e, &a, now), c.looks(e, &a, now))
+	c.schedule(run{e, r.Number}, r.Fence, c.probeAt(e, &a, now), c.peeksAtRun(e, &a, now))
 }

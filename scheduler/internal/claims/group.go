@@ -24,7 +24,7 @@ const (
 	learnEvery   = 10_000 // ms: a period in which the same nodes stand in for the watchers
 	learnMost    = 4000   // jobs: with n times as many, a period is n times as long
 	quietAfter   = 1500   // ms from the end of a partition's last group, after which it has no group for a moment
-	seemsDead    = 1500   // ms after the end of a run's lease: by then a node without a free slot has looked whether the lease was renewed
+	seemsDead    = 1500   // ms after the end of a run's lease: by then a node without a free slot has peeked whether the lease was renewed
 )
 
 // A group has the ticks of a partition that become due within a span.

@@ -195,14 +195,14 @@ func TestLearnSeldomOfManyJobs(t *testing.T) {
 	}
 }
 
-// A watcher without a free slot does not keep a group while a run that seems dead waits to be taken over by it. It looks at the run,
+// A watcher without a free slot does not keep a group while a run that seems dead waits to be taken over by it. It peeks at the run,
 // and keeps groups again when the run was seen alive, or another node has taken it over.
 func TestWatcherWithoutASlot(t *testing.T) {
-	for name, lookers := range map[string]bool{"looks at the run of old": true, "does not": false} {
+	for name, peekers := range map[string]bool{"peeks at the run of old": true, "does not": false} {
 		t.Run(name, func(t *testing.T) {
 			c, e := New(Config{Slots: 1, Peek: true, Nodes: rendezvous.Of("a", []string{"b", "c", "d", "dead"})}), entryOf()
 			r := run{e, 1000}
-			for c.nodes.Among(2, e.Hash, r.tick, "dead") != lookers {
+			for c.nodes.Among(2, e.Hash, r.tick, "dead") != peekers {
 				r.tick += 1000
 			}
 			start := r.tick + 1000
@@ -216,15 +216,15 @@ func TestWatcherWithoutASlot(t *testing.T) {
 			c.watch(e, &a, start)
 			c.admit(c.retries.take(start+1000), start+1000)
 			if !keeps(start + 1000) {
-				t.Error("a watcher does not keep a group before it can have looked at the run")
+				t.Error("a watcher does not keep a group before it can have peeked at the run")
 			}
-			if keeps(start+2500) || !c.probes[r].look || c.lookAt == 0 {
-				t.Error("while the run of a dead node waits, the watcher keeps a group, or does not look at the run")
+			if keeps(start+2500) || !c.probes[r].runPeek || c.runPeekAt == 0 {
+				t.Error("while the run of a dead node waits, the watcher keeps a group, or does not peek at the run")
 			}
 			waits := c.probes[r].claim
-			c.lookAt = 0 // the look
-			if c.watch(e, &a, start+2500); c.probes[r].claim != waits || c.lookAt == 0 {
-				t.Error("the run of a dead node loses its place before a free slot, or is not looked at again")
+			c.runPeekAt = 0 // the peek
+			if c.watch(e, &a, start+2500); c.probes[r].claim != waits || c.runPeekAt == 0 {
+				t.Error("the run of a dead node loses its place before a free slot, or is not peeked at again")
 			}
 			a.Fence, a.Node, a.Left = 8, "b", 3*time.Second
 			if c.watch(e, &a, start+3000); !keeps(start + 3000) {

@@ -16,9 +16,9 @@ type run struct {
 
 // A probe finds out whether a run is over, with a claim to take it over.
 type probe struct {
-	claim *Pending
-	at    int64 // when it is sent
-	look  bool  // this node looks at the run before that: see look.go
+	claim   *Pending
+	at      int64 // when it is sent
+	runPeek bool  // this node peeks at the run before that: see runpeeks.go
 }
 
 // of reports whether this is a probe of the run with this fence.
@@ -34,7 +34,7 @@ func (c *Claims) watch(e *entry, a *series.Answer, now int64) {
 	if a.Left > 0 && c.queued(r) {
 		c.cancel(r) // the run lives: no slot is needed yet
 	}
-	c.schedule(r, a.Fence, c.probeAt(e, a, now), c.looks(e, a, now))
+	c.schedule(r, a.Fence, c.probeAt(e, a, now), c.peeksAtRun(e, a, now))
 }
 
 // watchWaiting probes a waiting tick when the run that it waits for is over. The node of that run
@@ -46,14 +46,14 @@ func (c *Claims) watchWaiting(e *entry, a *series.Answer, now int64) {
 }
 
 // schedule schedules a probe. An earlier probe of the same run is kept instead.
-func (c *Claims) schedule(r run, fence, at int64, look bool) {
+func (c *Claims) schedule(r run, fence, at int64, runPeek bool) {
 	if p := c.probes[r]; p.of(fence) && p.at <= at {
-		p.look = p.look || look
+		p.runPeek = p.runPeek || runPeek
 		c.probes[r] = p
 		return
 	}
 	p := &Pending{e: r.e, job: r.e.Job, tick: r.tick, after: r.tick - 1, from: fence, purpose: forProbe}
-	c.plan(r, probe{p, at, look})
+	c.plan(r, probe{p, at, runPeek})
 	c.retries.add(at, p)
 }
 

@@ -94,14 +94,14 @@ func TestShiftMovesAllPlans(t *testing.T) {
 	t.Parallel()
 	for _, step := range []int64{-20_000, 7_000} {
 		w := run{entryOf(), 1000}
-		look := &Pending{e: w.e, job: w.e.Job, tick: w.tick, purpose: forProbe}
+		peek := &Pending{e: w.e, job: w.e.Job, tick: w.tick, purpose: forProbe}
 		c := New(Config{})
-		c.probes[w] = probe{look, 50_000, false}
-		c.retries.add(50_000, look)
+		c.probes[w] = probe{peek, 50_000, false}
+		c.retries.add(50_000, peek)
 		c.retries.add(60_000, new(Pending))
 		c.deferred.add(55_000, dueTick{e: w.e, job: w.e.Job})
 		c.Shift(step)
-		if p := c.probes[w]; p.claim != look || p.at != 50_000+step {
+		if p := c.probes[w]; p.claim != peek || p.at != 50_000+step {
 			t.Errorf("step %d: the watch is at %d", step, p.at)
 		}
 		if c.retries.next() != 50_000+step || c.deferred.next(c.sent) != 55_000+step || c.retries.count != 2 {

@@ -90,7 +90,7 @@ func reportSettled(j *job.Job, s series.Settled, log Events) {
 // Report logs the ticks of a share that other nodes have.
 func (s *Share) Report(answers []*series.Answer, log Events) {
 	for i, t := range s.ticks {
-		if a := answers[i]; a != nil && !t.look {
+		if a := answers[i]; a != nil && !t.runPeek {
 			log.Passed(t.job, t.Number, a.Node)
 		}
 	}

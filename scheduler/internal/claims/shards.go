@@ -180,7 +180,7 @@ func (c *Claims) watchShards(p *Pending, a *series.Answer, now int64) {
 	case a.Free > 0:
 		next.wave = p.wave + 1
 		at = now + waves.After(next.wave).Milliseconds()
-	case a.Left > 0 && !c.nodes.Among(lookers, r.e.Hash, a.Number, ""): // two nodes find shards that were given back
+	case a.Left > 0 && !c.nodes.Among(runPeekers, r.e.Hash, a.Number, ""): // two nodes find shards that were given back
 		at = onGrid(now+a.Left.Milliseconds()+1, probeGrid)
 	case a.Left > 0:
 		at = min(at, onGrid(now+a.Left.Milliseconds()+1, probeGrid))

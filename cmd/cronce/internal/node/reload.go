@@ -93,7 +93,7 @@ func (r *reloader) run(ctx context.Context) {
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	r.jobs, _, _ = r.check(r.running)
-	seen := look(r.last.Files())
+	seen := readFileStates(r.last.Files())
 	begin := make(chan struct{}, 1)
 	begin <- struct{}{} // find changes since the start has read the files
 	for {
@@ -105,7 +105,7 @@ func (r *reloader) run(ctx context.Context) {
 			return
 		case <-r.hangUp:
 		case <-poll.C:
-			if look(r.last.Files()).same(seen) {
+			if readFileStates(r.last.Files()).same(seen) {
 				continue
 			}
 			pause = quietTime
@@ -121,14 +121,14 @@ func (r *reloader) run(ctx context.Context) {
 
 // settled reads the files after a pause, and again until none of them changes meanwhile: a file that is being
 // written may be incomplete. It returns their state as well. It ends early with ctx.
-func (r *reloader) settled(ctx context.Context, pause time.Duration) (*config.Config, sight, error) {
+func (r *reloader) settled(ctx context.Context, pause time.Duration) (*config.Config, fileStates, error) {
 	for ; wait.Sleep(ctx, pause) == nil; pause = quietTime {
-		seen := look(r.last.Files())
+		seen := readFileStates(r.last.Files())
 		c, err := r.read(r.last)
 		if c != nil {
 			r.last = c // it may include other files than before, whose state is not seen yet
 		}
-		if look(r.last.Files()).same(seen) {
+		if readFileStates(r.last.Files()).same(seen) {
 			return c, seen, err
 		}
 	}
@@ -267,11 +267,11 @@ func (r *reloader) change(removed []string, replaced, added []scheduler.Job) err
 	return errors.Join(r.node.Replace(replaced...), r.node.Add(added...))
 }
 
-// A sight is the state of files at one time, without their contents.
-type sight []os.FileInfo
+// A fileStates is the state of files at one time, without their contents.
+type fileStates []os.FileInfo
 
-// look returns the state of files. A missing file is nil.
-func look(names []string) (s sight) {
+// readFileStates returns the state of files. A missing file is nil.
+func readFileStates(names []string) (s fileStates) {
 	for _, name := range names {
 		info, err := os.Stat(name) // follows links, because Kubernetes swaps one
 		if err != nil {
@@ -282,7 +282,7 @@ func look(names []string) (s sight) {
 	return s
 }
 
-func (s sight) same(other sight) bool {
+func (s fileStates) same(other fileStates) bool {
 	return slices.EqualFunc(s, other, func(a, b os.FileInfo) bool {
 		if a == nil || b == nil {
 			return a == nil && b == nil

@@ -42,7 +42,7 @@ func TestNewFileChangesWhileItIsRead(t *testing.T) {
 	if err != nil || len(c.Jobs) != 1 || c.Jobs[0].Name != "the-second" {
 		t.Fatalf("%v %+v", err, c)
 	}
-	if len(seen) != 2 || !seen.same(look(c.Files())) {
+	if len(seen) != 2 || !seen.same(readFileStates(c.Files())) {
 		t.Errorf("the state of %d files is seen, want that of 2", len(seen))
 	}
 }

@@ -75,7 +75,7 @@ func (s *server) do(ctx context.Context, r request) (*oversell.Answers, error) {
 	case s.buyers == nil:
 		return nil, errors.New("there is no strategy yet")
 	}
-	return s.letIn(ctx), nil
+	return s.startBuyers(ctx), nil
 }
 
 // prepare creates the buyers of a strategy.
@@ -88,7 +88,7 @@ func (s *server) prepare(strategy string) error {
 	return nil
 }
 
-func (s *server) letIn(ctx context.Context) *oversell.Answers {
+func (s *server) startBuyers(ctx context.Context) *oversell.Answers {
 	ctx, stop := context.WithTimeout(ctx, s.plan.Patience)
 	defer stop()
 	answers := s.buyers.Start(ctx)

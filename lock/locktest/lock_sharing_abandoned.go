@@ -7,7 +7,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-var sharingDesertTests = []test{
+var sharingAbandonTests = []test{
 	{"a reader that died keeps no other reader out", sharingDeadReader},
 	{"a place that is kept counts, until it is passed over", sharingKept},
 	{"barging takes a place that is kept, and whom it was kept for comes next again", sharingBarged},
@@ -24,34 +24,34 @@ var sharingSilentTests = []test{
 // unheard is how long a waiter that died may block owners that would fit beside the holders.
 const unheard = 6 * time.Second
 
-// desertFor takes a place for an owner that never answers.
-func (s *stand) desertFor(limit int) driver.Acquisition {
+// abandonedWithLimit takes a place for an owner that never answers.
+func (s *fixture) abandonedWithLimit(limit int) driver.Acquisition {
 	s.Helper()
-	return s.desertBy(s.sharing(limit))
+	return s.abandonedBy(s.sharing(limit))
 }
 
-// desertBy takes a place for an owner that never answers, and has a name of its own.
-func (s *stand) desertBy(a driver.Acquisition) driver.Acquisition {
+// abandonedBy takes a place for an owner that never answers, and has a name of its own.
+func (s *fixture) abandonedBy(a driver.Acquisition) driver.Acquisition {
 	s.Helper()
 	before := s.inspect("key").Waiting
-	if err := s.env.Desert(a); err == nil || s.inspect("key").Waiting != before+1 {
+	if err := s.env.Abandon(a); err == nil || s.inspect("key").Waiting != before+1 {
 		s.Fatalf("no place was taken: %v, %+v", err, s.inspect("key"))
 	}
 	return a
 }
 
-func sharingDeadReader(s *stand) {
+func sharingDeadReader(s *fixture) {
 	h := s.taken(1)
-	s.desertFor(driver.NoLimit)
+	s.abandonedWithLimit(driver.NoLimit)
 	w := s.queuedFor(driver.NoLimit)
 	s.release(h)
 	s.served(w)
 	s.taken(driver.NoLimit)
 }
 
-func sharingDeadWriter(s *stand) {
+func sharingDeadWriter(s *fixture) {
 	h := s.taken(driver.NoLimit)
-	s.desertFor(1)
+	s.abandonedWithLimit(1)
 	w := s.queuedFor(driver.NoLimit)
 	s.waiting(w)
 	s.env.Wait(unheard)
@@ -60,10 +60,10 @@ func sharingDeadWriter(s *stand) {
 	equal(s, "places", s.inspect("key").Waiting, 0)
 }
 
-func sharingKept(s *stand) {
+func sharingKept(s *fixture) {
 	first := s.taken(2)
 	s.taken(2)
-	dead := s.desertFor(2)
+	dead := s.abandonedWithLimit(2)
 	s.release(first)
 	s.within("left", s.held(s.sharing(2)).Left, kept)
 	all := s.holders()
@@ -76,10 +76,10 @@ func sharingKept(s *stand) {
 	_ = s.held(s.sharing(2))
 }
 
-func sharingBarged(s *stand) {
+func sharingBarged(s *fixture) {
 	first := s.taken(2)
 	s.taken(2)
-	one, two := s.desertFor(2), s.desertFor(2)
+	one, two := s.abandonedWithLimit(2), s.abandonedWithLimit(2)
 	s.release(first)
 	barging := s.sharing(2)
 	barging.Barge = true
@@ -93,10 +93,10 @@ func sharingBarged(s *stand) {
 	}
 }
 
-func sharingBargedBeside(s *stand) {
+func sharingBargedBeside(s *fixture) {
 	first, second := s.taken(3), s.taken(3)
 	s.taken(3)
-	dead := s.desertFor(3)
+	dead := s.abandonedWithLimit(3)
 	s.release(first)
 	s.release(second)
 	barging := s.sharing(3)
@@ -106,9 +106,9 @@ func sharingBargedBeside(s *stand) {
 	s.acquire(dead)
 }
 
-func sharingBargedBy(s *stand) {
+func sharingBargedBy(s *fixture) {
 	h := s.taken(driver.NoLimit)
-	s.desertFor(1)
+	s.abandonedWithLimit(1)
 	_ = s.held(s.sharing(driver.NoLimit))
 	barging := s.sharing(driver.NoLimit)
 	barging.Barge = true
@@ -120,13 +120,13 @@ func sharingBargedBy(s *stand) {
 	equal(s, "places", s.inspect("key").Waiting, 1)
 }
 
-func sharingBargedSeveral(s *stand) {
+func sharingBargedSeveral(s *fixture) {
 	h := s.taken(1)
 	var dead [3]driver.Acquisition
 	for i := range dead { // whose names are not in the order of their places
 		dead[i] = s.sharing(driver.NoLimit)
 		dead[i].Owner = fmt.Sprintf("node-%d/1", []int{6, 4, 5}[i])
-		s.desertBy(dead[i])
+		s.abandonedBy(dead[i])
 	}
 	inOrder := func(when string) {
 		all := s.holders()

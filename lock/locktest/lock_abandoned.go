@@ -6,38 +6,38 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-var desertTests = []test{
-	{"a waiter that died is passed over", desertPassed},
-	{"a key that others wait for is refused to who does not wait", desertNotOvertaken},
-	{"also once its holder died", desertExpired},
-	{"barging takes a key that is kept, and its place comes next again", desertBarged},
-	{"barging takes no key that is held", desertHeld},
-	{"a key that is kept for an owner cannot be renewed by it", desertNotRenewed},
-	{"a key that is kept for an owner is not freed by its release with an earlier fence", desertNotReleased},
-	{"a key that is kept for an owner is freed by its release with any fence", desertReleased},
+var abandonTests = []test{
+	{"a waiter that died is passed over", abandonedPassed},
+	{"a key that others wait for is refused to who does not wait", abandonedNotOvertaken},
+	{"also once its holder died", abandonedExpired},
+	{"barging takes a key that is kept, and its place comes next again", abandonedBarged},
+	{"barging takes no key that is held", abandonedHeld},
+	{"a key that is kept for an owner cannot be renewed by it", abandonedNotRenewed},
+	{"a key that is kept for an owner is not freed by its release with an earlier fence", abandonedNotReleased},
+	{"a key that is kept for an owner is freed by its release with any fence", abandonedReleased},
 }
 
 // kept is the longest time for which a store keeps a key for an owner that does not answer.
 const kept = 2 * time.Second
 
-// desert takes a place for an owner that never answers, behind a holder.
-func (s *stand) desert() (holder driver.LeaseRef, dead driver.Acquisition) {
+// abandon takes a place for an owner that never answers, behind a holder.
+func (s *fixture) abandon() (holder driver.LeaseRef, dead driver.Acquisition) {
 	s.Helper()
 	_, holder = s.acquire(s.acquisition(long))
-	return holder, s.deserted()
+	return holder, s.abandoned()
 }
 
-func (s *stand) deserted() driver.Acquisition {
+func (s *fixture) abandoned() driver.Acquisition {
 	s.Helper()
 	a := s.acquisition(long)
-	if err := s.env.Desert(a); err == nil || s.inspect(a.Key).Waiting != 1 {
+	if err := s.env.Abandon(a); err == nil || s.inspect(a.Key).Waiting != 1 {
 		s.Fatalf("no place was taken: %v, %+v", err, s.inspect(a.Key))
 	}
 	return a
 }
 
-func desertPassed(s *stand) {
-	h, _ := s.desert()
+func abandonedPassed(s *fixture) {
+	h, _ := s.abandon()
 	w := s.queued(s.acquisition(long))
 	s.release(h)
 	s.waiting(w)
@@ -48,8 +48,8 @@ func desertPassed(s *stand) {
 	equal(s, "places", s.inspect("key").Waiting, 0)
 }
 
-func desertNotOvertaken(s *stand) {
-	h, dead := s.desert()
+func abandonedNotOvertaken(s *fixture) {
+	h, dead := s.abandon()
 	s.release(h)
 	_ = s.held(s.acquisition(long))
 	equal(s, "who has the key", s.inspect("key").Owner, dead.Owner)
@@ -57,17 +57,17 @@ func desertNotOvertaken(s *stand) {
 	s.acquire(s.acquisition(long))
 }
 
-func desertExpired(s *stand) {
+func abandonedExpired(s *fixture) {
 	s.acquire(s.acquisition(brief))
-	dead := s.deserted()
+	dead := s.abandoned()
 	s.env.Wait(brief + slack)
 	s.within("left", s.held(s.acquisition(long)).Left, kept)
 	g, _ := s.acquire(dead) // the owner comes back in time
 	s.within("left", g.Left, long)
 }
 
-func desertBarged(s *stand) {
-	h, dead := s.desert()
+func abandonedBarged(s *fixture) {
+	h, dead := s.abandon()
 	s.release(h)
 	barging := s.acquisition(long)
 	barging.Barge = true
@@ -84,22 +84,22 @@ func desertBarged(s *stand) {
 	}
 }
 
-func desertHeld(s *stand) {
-	s.desert()
+func abandonedHeld(s *fixture) {
+	s.abandon()
 	barging := s.acquisition(long)
 	barging.Barge = true
 	_ = s.held(barging)
 }
 
-func desertNotRenewed(s *stand) {
-	h, dead := s.desert()
+func abandonedNotRenewed(s *fixture) {
+	h, dead := s.abandon()
 	s.release(h)
 	_, err := s.driver.Renew(s.ctx, driver.LeaseRef{Key: dead.Key, Owner: dead.Owner, Fence: h.Fence, TTL: long})
 	s.lost(err)
 }
 
-func desertNotReleased(s *stand) {
-	h, dead := s.desert()
+func abandonedNotReleased(s *fixture) {
+	h, dead := s.abandon()
 	s.release(h)
 	earlier := driver.LeaseRef{Key: dead.Key, Owner: dead.Owner, Fence: h.Fence, TTL: long}
 	s.lost(s.driver.Release(s.ctx, earlier))
@@ -109,8 +109,8 @@ func desertNotReleased(s *stand) {
 	equal(s, "who has the key", s.inspect("key").Owner, dead.Owner)
 }
 
-func desertReleased(s *stand) {
-	h, dead := s.desert()
+func abandonedReleased(s *fixture) {
+	h, dead := s.abandon()
 	s.release(h)
 	s.release(driver.LeaseRef{Key: dead.Key, Owner: dead.Owner, TTL: long})
 	equal(s, "the key", s.inspect("key"), driver.KeyState{})

@@ -11,29 +11,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An inlet passes the node's requests on to the goroutine of the warden. A warden that was stopped for long finds renewals in
+// A requestQueue passes the node's requests on to the goroutine of the warden. A warden that was stopped for long finds renewals in
 // the socket, and the times that they move over: it must know of the renewals before it acts.
-type inlet struct {
+type requestQueue struct {
 	raw      syscall.RawConn
 	requests chan received // closed when the node is gone
 	reading  *atomic.Bool  // a request may be neither in the socket nor among the requests
 }
 
-func newInlet(conn *net.UnixConn) (inlet, error) {
+func newRequestQueue(conn *net.UnixConn) (requestQueue, error) {
 	raw, err := conn.SyscallConn()
-	return inlet{raw, make(chan received, 1024), new(atomic.Bool)}, err
+	return requestQueue{raw, make(chan received, 1024), new(atomic.Bool)}, err
 }
 
 // behind reports whether requests have arrived that were not passed on yet, or the node is gone.
-func (i *inlet) behind() (yes bool) {
-	if i.raw == nil {
+func (q *requestQueue) behind() (yes bool) {
+	if q.raw == nil {
 		return false
 	}
-	_ = i.raw.Control(func(fd uintptr) {
+	_ = q.raw.Control(func(fd uintptr) {
 		n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
 		yes = n > 0
 	})
-	return yes || i.reading.Load() // in this order: a request that has left the socket is being read
+	return yes || q.reading.Load() // in this order: a request that has left the socket is being read
 }
 
 // A received request has the files that came with it.
@@ -49,11 +49,11 @@ func (r received) close() {
 }
 
 // read passes the node's requests on, until the node is gone.
-func (i *inlet) read() {
-	defer close(i.requests)
+func (q *requestQueue) read() {
+	defer close(q.requests)
 	packet, oob := make([]byte, maxPacket), make([]byte, syscall.CmsgSpace(4*2))
 	for {
-		n, oobn, err := i.receive(packet, oob)
+		n, oobn, err := q.receive(packet, oob)
 		if err != nil || n == 0 {
 			return
 		}
@@ -61,20 +61,20 @@ func (i *inlet) read() {
 		if json.Unmarshal(packet[:n], &r.request) != nil {
 			return // a node of another version, which notices the end of the connection
 		}
-		i.requests <- r
-		i.reading.Store(false)
+		q.requests <- r
+		q.reading.Store(false)
 	}
 }
 
 // receive reads a packet from the socket.
-func (i *inlet) receive(packet, oob []byte) (n, oobn int, err error) {
-	closed := i.raw.Read(func(fd uintptr) bool {
-		i.reading.Store(true)
+func (q *requestQueue) receive(packet, oob []byte) (n, oobn int, err error) {
+	closed := q.raw.Read(func(fd uintptr) bool {
+		q.reading.Store(true)
 		for err = unix.EINTR; err == unix.EINTR; { // as package net does: the end of the connection kills all commands
 			n, oobn, _, _, err = unix.Recvmsg(int(fd), packet, oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
 		}
 		if err == unix.EAGAIN {
-			i.reading.Store(false)
+			q.reading.Store(false)
 			return false
 		}
 		return true

@@ -19,9 +19,9 @@ const (
 	slack  = 10 * time.Millisecond
 )
 
-// A stand is a fresh store under test, with one series. Its methods fail the test when the store
+// A fixture is a fresh store under test, with one series. Its methods fail the test when the store
 // returns an error.
-type stand struct {
+type fixture struct {
 	*testing.T
 	ctx        context.Context
 	env        Env
@@ -36,8 +36,8 @@ type stand struct {
 	audited    map[int]int64 // how many records the model expects in the audit of each partition
 }
 
-func newStand(t *testing.T, env Env) *stand {
-	s := &stand{T: t, ctx: t.Context(), env: env, driver: env.Open(t), key: "job", audited: map[int]int64{}}
+func newFixture(t *testing.T, env Env) *fixture {
+	s := &fixture{T: t, ctx: t.Context(), env: env, driver: env.Open(t), key: "job", audited: map[int]int64{}}
 	s.numbered, _ = s.driver.(series.Numbered)
 	s.journaled, _ = s.driver.(series.Journaled)
 	s.controlled, _ = s.driver.(series.Controlled)
@@ -45,10 +45,10 @@ func newStand(t *testing.T, env Env) *stand {
 }
 
 // front returns the layer that validates requests before the driver gets them.
-func (s *stand) front() series.Front { return series.FrontOf(s.driver) }
+func (s *fixture) front() series.Front { return series.FrontOf(s.driver) }
 
 // partition returns the partition of a series.
-func (s *stand) partition(key string) int {
+func (s *fixture) partition(key string) int {
 	if partitioned, ok := s.driver.(series.Partitioned); ok {
 		return partitioned.Partition(key)
 	}
@@ -56,29 +56,29 @@ func (s *stand) partition(key string) int {
 }
 
 // owner returns a fresh owner.
-func (s *stand) owner() string {
+func (s *fixture) owner() string {
 	s.owners++
 	return fmt.Sprintf("node-%d/%d", s.owners, s.owners)
 }
 
 // open registers the series and lets enough time pass for due(1) to due(5).
-func (s *stand) open() {
+func (s *fixture) open() {
 	s.Helper()
 	s.mark = s.opened(series.OpenRequest{Key: s.key, Node: "opener", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}).Mark
 	s.env.Wait(60 * time.Millisecond)
 }
 
-func (s *stand) opened(o series.OpenRequest) series.Series {
+func (s *fixture) opened(o series.OpenRequest) series.Series {
 	s.Helper()
 	return s.series(s.numbered.Open(s.ctx, []series.OpenRequest{o}))
 }
 
-func (s *stand) look() series.Series {
+func (s *fixture) look() series.Series {
 	s.Helper()
 	return s.series(s.numbered.ReadSeries(s.ctx, []string{s.key}))
 }
 
-func (s *stand) series(all []series.Series) series.Series {
+func (s *fixture) series(all []series.Series) series.Series {
 	s.Helper()
 	if len(all) != 1 {
 		s.Fatalf("%d answers to one request", len(all))
@@ -90,19 +90,19 @@ func (s *stand) series(all []series.Series) series.Series {
 }
 
 // due returns the i-th number after the mark of open; 1 to 5 are due.
-func (s *stand) due(i int64) int64 { return s.mark + 10*i }
+func (s *fixture) due(i int64) int64 { return s.mark + 10*i }
 
 // ask returns a claim of number n, which follows after. Nothing in the claim itself causes a
 // refusal.
-func (s *stand) ask(n, after int64) series.Claim {
+func (s *fixture) ask(n, after int64) series.Claim {
 	return series.Claim{Key: s.key, Owner: s.owner(), Number: n, After: after, TTL: long, Deadline: time.Hour,
 		Attempts: 3, Window: time.Hour, Latest: driver.MaxNumber, Revision: "r1"}
 }
 
 // next returns the claim of due(i).
-func (s *stand) next(i int64) series.Claim { return s.ask(s.due(i), s.mark) }
+func (s *fixture) next(i int64) series.Claim { return s.ask(s.due(i), s.mark) }
 
-func (s *stand) claim(c series.Claim) series.Answer {
+func (s *fixture) claim(c series.Claim) series.Answer {
 	s.Helper()
 	as := s.numbered.Claim(s.ctx, []series.Claim{c})
 	if len(as) != 1 {
@@ -115,7 +115,7 @@ func (s *stand) claim(c series.Claim) series.Answer {
 }
 
 // claimed sends a claim, and fails the test unless the answer has the given kind.
-func (s *stand) claimed(c series.Claim, want series.Kind) series.Answer {
+func (s *fixture) claimed(c series.Claim, want series.Kind) series.Answer {
 	s.Helper()
 	a := s.claim(c)
 	if a.Kind != want {
@@ -125,13 +125,13 @@ func (s *stand) claimed(c series.Claim, want series.Kind) series.Answer {
 }
 
 // granted sends a claim that must be granted, and returns the run that it began.
-func (s *stand) granted(c series.Claim) (series.Answer, series.RunRef) {
+func (s *fixture) granted(c series.Claim) (series.Answer, series.RunRef) {
 	s.Helper()
 	a := s.claimed(c, series.KindGranted)
 	return a, series.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
 }
 
-func (s *stand) renew(r series.RunRef) series.RenewAnswer {
+func (s *fixture) renew(r series.RunRef) series.RenewAnswer {
 	s.Helper()
 	out := s.numbered.RenewRuns(s.ctx, []series.RunRef{r})
 	if len(out) != 1 || out[0].Err != nil {
@@ -141,14 +141,14 @@ func (s *stand) renew(r series.RunRef) series.RenewAnswer {
 }
 
 // dies lets the lease of a run end soon, and waits for that. The steps before may have taken any time.
-func (s *stand) dies(r series.RunRef) {
+func (s *fixture) dies(r series.RunRef) {
 	s.Helper()
 	r.TTL = short
 	equal(s, "alive", s.renew(r).Alive, true)
 	s.env.Wait(short + slack)
 }
 
-func (s *stand) end(r series.RunRef, how series.RunState) series.EndAnswer {
+func (s *fixture) end(r series.RunRef, how series.RunState) series.EndAnswer {
 	s.Helper()
 	e := series.EndRequest{RunRef: r, State: how}
 	if how == series.RunDone {
@@ -162,7 +162,7 @@ func (s *stand) end(r series.RunRef, how series.RunState) series.EndAnswer {
 }
 
 // ended ends a run, and fails the test unless the ending is accepted.
-func (s *stand) ended(r series.RunRef, how series.RunState) series.EndAnswer {
+func (s *fixture) ended(r series.RunRef, how series.RunState) series.EndAnswer {
 	s.Helper()
 	e := s.end(r, how)
 	if !e.Ended {
@@ -172,7 +172,7 @@ func (s *stand) ended(r series.RunRef, how series.RunState) series.EndAnswer {
 }
 
 // lines returns the journal without its first line, or nil if the store keeps none.
-func (s *stand) lines() []series.Line {
+func (s *fixture) lines() []series.Line {
 	s.Helper()
 	if s.journaled == nil {
 		return nil
@@ -188,7 +188,7 @@ func (s *stand) lines() []series.Line {
 }
 
 // last checks the last line of the journal: its verdict, its number, and the mark before it.
-func (s *stand) last(v series.Verdict, from, to int64) series.Line {
+func (s *fixture) last(v series.Verdict, from, to int64) series.Line {
 	s.Helper()
 	if s.journaled == nil {
 		return series.Line{}
@@ -205,7 +205,7 @@ func (s *stand) last(v series.Verdict, from, to int64) series.Line {
 }
 
 // before checks the line before the last one like last.
-func (s *stand) before(v series.Verdict, from, to int64) series.Line {
+func (s *fixture) before(v series.Verdict, from, to int64) series.Line {
 	s.Helper()
 	if s.journaled == nil {
 		return series.Line{}
@@ -222,7 +222,7 @@ func (s *stand) before(v series.Verdict, from, to int64) series.Line {
 }
 
 // changed fails the test unless the last line of the journal describes the change.
-func (s *stand) changed(action series.Action, change int64) {
+func (s *fixture) changed(action series.Action, change int64) {
 	s.Helper()
 	if s.journaled == nil {
 		return
@@ -234,7 +234,7 @@ func (s *stand) changed(action series.Action, change int64) {
 }
 
 // unchanged fails the test if f changes the series or its journal.
-func (s *stand) unchanged(f func()) {
+func (s *fixture) unchanged(f func()) {
 	s.Helper()
 	was, lines := s.look(), s.lines()
 	f()
@@ -249,7 +249,7 @@ func (s *stand) unchanged(f func()) {
 }
 
 // equal fails the test unless the two are equal.
-func equal[T comparable](s *stand, what string, got, want T) {
+func equal[T comparable](s *fixture, what string, got, want T) {
 	s.Helper()
 	if got != want {
 		s.Fatalf("%s is %v, want %v", what, got, want)

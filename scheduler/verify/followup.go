@@ -6,14 +6,14 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// spoke reads a line about one tick that was decided before.
-func (p *proof) spoke(l *series.Line) {
+// followUp reads a line about one tick that was decided before.
+func (p *proof) followUp(l *series.Line) {
 	if p.requested(l) {
 		return
 	}
 	decided := p.complete() || !spec.Manual(l.To) && (p.report.Complete || l.To > p.begins) // a manual run may be older than the mark
 	if p.runs[l.To] == nil && decided && !p.hidden(l.To) {
-		p.violate("I1", l.To, "%s, but the tick was never granted before", said(l))
+		p.violate("I1", l.To, "%s, but the tick was never granted before", statement(l))
 		if l.Verdict != series.VerdictRan {
 			return
 		}
@@ -37,8 +37,8 @@ func (p *proof) spoke(l *series.Line) {
 	}
 }
 
-// said returns the statement of a line, for a sentence.
-func said(l *series.Line) string {
+// statement returns the statement of a line, for a sentence.
+func statement(l *series.Line) string {
 	if l.Verdict == series.VerdictEnded {
 		return "ended " + l.Outcome
 	}
@@ -81,7 +81,7 @@ func (p *proof) takeover(r *run, l *series.Line) {
 // soon checks that the lease can have ended, even if it was as short as possible.
 func (p *proof) soon(r *run, l *series.Line) {
 	if held := l.At - r.granted; held < driver.MinTTL.Milliseconds() {
-		p.violate("I3", l.To, "%s %d ms after it was granted to %s, whose lease cannot have ended", said(l), held, r.node)
+		p.violate("I3", l.To, "%s %d ms after it was granted to %s, whose lease cannot have ended", statement(l), held, r.node)
 	}
 }
 
@@ -91,7 +91,7 @@ func (p *proof) end(r *run, l *series.Line) {
 	case r.state == unseen:
 		r.attempt, r.fence = l.Attempt, l.Fence
 	case r.state != open:
-		p.violate("I1", l.To, "%s, but it was %s before", said(l), r.state)
+		p.violate("I1", l.To, "%s, but it was %s before", statement(l), r.state)
 		return
 	case !p.same(r, l):
 		return
@@ -106,7 +106,7 @@ func (p *proof) end(r *run, l *series.Line) {
 func (p *proof) settle(r *run, l *series.Line, to state, allowed bool) {
 	if r.state != unseen {
 		if !allowed {
-			p.violate("I1", l.To, "%s, but it was %s before", said(l), r.state)
+			p.violate("I1", l.To, "%s, but it was %s before", statement(l), r.state)
 			return
 		}
 		if !p.same(r, l) {
@@ -126,7 +126,7 @@ func (p *proof) same(r *run, l *series.Line) bool {
 		return true
 	}
 	p.violate("I1", l.To, "%s with fence %d, attempt %d, but fence %d, attempt %d was granted",
-		said(l), l.Fence, l.Attempt, r.fence, r.attempt)
+		statement(l), l.Fence, l.Attempt, r.fence, r.attempt)
 	return false
 }
 
@@ -138,6 +138,6 @@ func (p *proof) early(l *series.Line) {
 		allowed = series.Tolerance
 	}
 	if l.At < l.To-allowed && !spec.Manual(l.To) { // a manual number has no instant
-		p.violate("I7", l.To, "%s %d ms before its instant", said(l), l.To-l.At)
+		p.violate("I7", l.To, "%s %d ms before its instant", statement(l), l.To-l.At)
 	}
 }
