@@ -122,12 +122,15 @@ func Unreached(err error) string {
 	_, header := errors.AsType[tls.RecordHeaderError](err)
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
 	_, host := errors.AsType[x509.HostnameError](err)
+	certificate, unfit := errors.AsType[x509.CertificateInvalidError](err)
 	_, name := errors.AsType[*net.DNSError](err)
 	timeout, timed := errors.AsType[net.Error](err)
 	switch {
 	case header:
 		return "the client speaks TLS, and the server does not"
-	case unknown || host:
+	case unfit && certificate.Reason == x509.Expired:
+		return "the server's certificate has expired or is not yet valid"
+	case unknown || host || unfit:
 		return "the server's certificate is not trusted"
 	case name:
 		return "the server's name is not known"

@@ -54,6 +54,9 @@ func TestExplain(t *testing.T) {
 			o.TLSConfig, o.ReadTimeout, o.DialTimeout = &tls.Config{InsecureSkipVerify: true}, 300*time.Millisecond, 300*time.Millisecond
 		}, "does not speak TLS with a client that does"},
 		"an unknown certificate": {"127.0.0.1:" + port, func(o *redis.UniversalOptions) { o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} }, "not trusted"},
+		"a certificate whose time is over": {"127.0.0.1:" + port, func(o *redis.UniversalOptions) {
+			o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, Time: func() time.Time { return time.Now().AddDate(100, 0, 0) }}
+		}, "has expired"},
 		"no client certificate": {"127.0.0.1:" + mutual, func(o *redis.UniversalOptions) {
 			o.TLSConfig, o.ReadTimeout, o.DialTimeout = &tls.Config{InsecureSkipVerify: true}, time.Minute, time.Minute
 		}, "certificate"},

@@ -17,6 +17,7 @@ var (
 // The explanations that several databases share.
 const (
 	wrongPassword  = "the user or the password is wrong"
+	denied         = wrongPassword + ", or the server accepts this user only with TLS or with a client certificate"
 	mayNot         = "the user lacks a right that the request needs"
 	mayNotUse      = "the process may not use the file of the database"
 	mayNotWrite    = "the process may not write to the file of the database"
@@ -59,7 +60,7 @@ var states = []struct{ code, text string }{
 
 // numbers explain the codes of MySQL, as its errors begin.
 var numbers = []struct{ code, text string }{
-	{"Error 1045", wrongPassword},
+	{"Error 1045", denied}, // the server does not say which
 	{"Error 1698", wrongPassword},
 	{"Error 1044", mayNot},
 	{"Error 1142", mayNot},

@@ -160,7 +160,7 @@ func explainedByMariaDB(t *testing.T) map[string]explanation {
 	return map[string]explanation{
 		"wrong password":      e(as("reader:guess"), "password is wrong"),
 		"may not":             e(as("reader:pw"), "lacks a right"),
-		"only with TLS":       e(as("outsider"), "password is wrong"), // the server reports no more
+		"only with TLS":       e(as("outsider"), "password is wrong, or the server accepts this user only with TLS"), // the server does not say which
 		"TLS to a plain port": e(on.dsn+"&tls=skip-verify", "does not support it"),
 		"unknown parameter":   e(on.dsn+"&foo=1", "does not know a parameter"),
 		"bad parameter":       e(on.dsn+"&sql_mode='abc'", "does not take the value"),

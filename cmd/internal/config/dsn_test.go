@@ -54,4 +54,8 @@ func TestParseDSN(t *testing.T) {
 			t.Errorf("%q: %v", dsn, err)
 		}
 	}
+	_, err := ParseDSN("postgres://shop:hunter2@db/shop?sslmode=verify-full&sslrootcert=/nowhere/hunter2")
+	if err == nil || !strings.Contains(err.Error(), "sslrootcert that names a file that cannot be used") || strings.Contains(err.Error(), "hunter2") {
+		t.Error(err)
+	}
 }

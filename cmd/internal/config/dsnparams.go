@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/url"
 	"slices"
@@ -38,15 +39,16 @@ func paramFault(kind StoreKind, u *url.URL, without ...string) error {
 	for _, name := range without {
 		delete(all, name)
 	}
-	taken := func(q url.Values) bool {
+	parsed := func(q url.Values) (err error) {
 		one := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawQuery: q.Encode()}
 		if kind == StoreMySQL {
-			_, err := mysql.ParseDSN(mysqlDSN(&one))
-			return err == nil
+			_, err = mysql.ParseDSN(mysqlDSN(&one))
+		} else {
+			_, err = pgx.ParseConfig(one.String())
 		}
-		_, err := pgx.ParseConfig(one.String())
-		return err == nil
+		return err
 	}
+	taken := func(q url.Values) bool { return parsed(q) == nil }
 	if taken(all) {
 		return nil
 	}
@@ -67,6 +69,9 @@ func paramFault(kind StoreKind, u *url.URL, without ...string) error {
 	}
 	if allowed := allowedParams[names[at]]; allowed != "" {
 		return fmt.Errorf("has a value of the parameter %s that the driver does not take, must be %s", names[at], allowed)
+	}
+	if file, is := errors.AsType[*fs.PathError](parsed(all)); is {
+		return fmt.Errorf("has a parameter %s that names a file that cannot be used: %w", names[at], file.Err)
 	}
 	return fmt.Errorf("has a value of the parameter %s that the driver of the database does not take", names[at])
 }

@@ -3,6 +3,8 @@ package salecommands
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +39,28 @@ func withOpenSale(cmd *cobra.Command, f func(ctx context.Context, s *stock.Sale)
 	defer opened.Close()
 	ctx, stop := command.WithSignals(cmd.Context())
 	defer stop()
+	if err := answers(ctx, opened.Ping); err != nil {
+		return exit.Doubt(err)
+	}
 	return f(ctx, opened.Sale)
+}
+
+// firstAnswerTime bounds the first answer of the database.
+const firstAnswerTime = 10 * time.Second
+
+// answers fails if the database does not answer ping in time. A server that is stopped accepts connections and says
+// nothing; a rebuild has no bound of its own, because a large one takes minutes.
+func answers(ctx context.Context, ping func(context.Context) error) error {
+	limited, stop := context.WithTimeout(ctx, firstAnswerTime)
+	defer stop()
+	err := ping(limited)
+	switch {
+	case err == nil:
+		return nil
+	case limited.Err() != nil && ctx.Err() == nil:
+		return fmt.Errorf("shop.database: no answer within %v: %w", firstAnswerTime, err)
+	}
+	return fmt.Errorf("shop.database: %w", err)
 }
 
 // saleFailed gives an error of a sale its exit code: refused by state, wrong usage, or else doubt.

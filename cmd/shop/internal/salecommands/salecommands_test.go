@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/jobs/stock"
@@ -43,6 +44,21 @@ func TestSaleFailed(t *testing.T) {
 		checkEnd(t, saleFailed(fmt.Errorf("sale: %w", err)), code, "", "")
 	}
 	checkEnd(t, saleFailed(nil), exit.Fine, "", "")
+}
+
+// A database that takes a connection and says nothing ends a command: it would wait forever.
+func TestSilentDatabase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		if err := answers(t.Context(), silent); err == nil || !strings.Contains(err.Error(), "shop.database: no answer within 10s") {
+			t.Error(err)
+		}
+		ended, stop := context.WithCancel(t.Context())
+		stop() // by a signal
+		if err := answers(ended, silent); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "no answer") {
+			t.Error(err)
+		}
+	})
 }
 
 // Every difference is printed; then the exit code is 1.

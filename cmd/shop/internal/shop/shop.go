@@ -93,6 +93,9 @@ func (s *Shop) remarks() []string {
 	return nil
 }
 
+// Ping connects to the database, unless it is connected.
+func (s *Shop) Ping(ctx context.Context) error { return s.db.PingContext(ctx) }
+
 // Close ends the work of the sale and closes the database.
 func (s *Shop) Close() {
 	s.Sale.Close()
