@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -21,13 +22,19 @@ type twin struct {
 	memory *memlock.Store
 	turn   chan struct{} // holds one value while a request is made of both
 	cuts   cuts
+	least  *redislock.Driver // of a node that was deployed with the shortest journals; nil: there is none
+	claims int
 }
 
 func inBoth(cuts cuts) func(*world) store {
 	return func(c *world) store {
 		lines := map[bool]int{true: fewLines, false: 1 << 20}
 		redis, memory := inRedisWith(c, lines[cuts == cutsRedis]).(redisStore), inMemoryWith(c, lines[cuts == cutsMemory])
-		return &twin{redis, c.t, memory, make(chan struct{}, 1), cuts}
+		s := &twin{redisStore: redis, t: c.t, memory: memory, turn: make(chan struct{}, 1), cuts: cuts}
+		if cuts == cutsRedis {
+			s.least = redis.driver(c, 2)
+		}
+		return s
 	}
 }
 
@@ -91,7 +98,7 @@ func (s *twin) Open(ctx context.Context, os []series.OpenRequest) []series.Serie
 
 func (s *twin) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	ctx = context.WithoutCancel(ctx)
-	return both(s, "claim", cs, func(cs []series.Claim) []series.Answer { return s.redisStore.Claim(ctx, cs) },
+	return both(s, "claim", cs, func(cs []series.Claim) []series.Answer { return s.claimer().Claim(ctx, cs) },
 		func(cs []series.Claim) []series.Answer { return s.memory.Claim(ctx, cs) }, func(a series.Answer) error { return a.Err })
 }
 
