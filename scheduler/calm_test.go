@@ -62,6 +62,9 @@ type calm struct {
 
 // rest lets the calm pass, and holds its settled part to all that a storm excuses.
 func (s *simulation) rest() {
+	if s.large {
+		s.strand()
+	}
 	s.delay(s.alive()...)
 	s.pass(recovery)
 	c := &calm{simulation: s, states: map[string]series.Series{}, follows: map[*node]follow{}}

@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,6 +128,42 @@ func (s *simulation) replaceAll() {
 	s.pass(away)
 	for range all {
 		s.startWith(s.release...)
+	}
+}
+
+// A brisk job has ticks that become due shortly after each other.
+var brisk = scheduler.Job{Name: "brisk", Spec: "@every 1s", Jitter: 900 * time.Millisecond, Overlap: scheduler.OverlapAllow, Func: nothing}
+
+// strand ends most nodes of a large fleet at once, with those that watch the ticks of others. The few that are left, for which the list has many
+// dead nodes, still start each tick of the brisk job. Then as many nodes start again.
+func (s *simulation) strand() {
+	s.pass(30 * time.Second) // until each node has read the list
+	peeks, all := map[*node]int64{}, s.alive()
+	for _, n := range all {
+		peeks[n] = -n.peeks.Load()
+	}
+	s.pass(10 * time.Second)
+	for _, n := range all {
+		peeks[n] += n.peeks.Load()
+	}
+	slices.SortStableFunc(all, func(a, b *node) int { return cmp.Compare(peeks[a], peeks[b]) })
+	s.fail(all[3:]...)
+	for _, n := range all[3:] {
+		n.kill()
+	}
+	s.note("%d nodes end", len(all)-3)
+	c := &calm{simulation: s}
+	c.from, c.to = time.Now().Add(time.Second), time.Now().Add(15*time.Second)
+	s.pass(time.Until(c.to))
+	for _, t := range c.ticks(&brisk, c.from) {
+		due := c.due(&brisk, t)
+		w := window{due.Add(-late / 2), due.Add(2 * late)}
+		if w.to.Before(c.to) && c.begun(&brisk, t, w.to) == 0 && !c.hindered(&brisk, t, w) {
+			s.t.Errorf("%s: %v, due at %v, had not begun at %v, and only three nodes live", brisk.Name, at(t), due.UTC(), w.to.UTC())
+		}
+	}
+	for range all[3:] {
+		s.start()
 	}
 }
 

@@ -36,11 +36,7 @@ func inRedisWith(c *world, lines int) store {
 	redislock.Harden(o)
 	s.client = redis.NewClient(o)
 	c.t.Cleanup(func() { _ = s.client.Close() })
-	var err error
-	if s.Driver, err = redislock.New(s.client, redislock.Options{JournalLines: lines, JournalBytes: 1 << 34}); err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { _ = s.Close() })
+	s.Driver = s.driver(c, lines)
 	if err := s.client.Ping(context.Background()).Err(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -53,6 +49,16 @@ func inRedisWith(c *world, lines int) store {
 		return m.refuses(from, name)
 	})
 	return s
+}
+
+// driver returns a driver for a node whose journals have so many lines.
+func (s redisStore) driver(c *world, lines int) *redislock.Driver {
+	d, err := redislock.New(s.client, redislock.Options{JournalLines: lines, JournalBytes: 1 << 34})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = d.Close() })
+	return d
 }
 
 // A memory models a server at maxmemory. As in Redis, a script that has written may go on.

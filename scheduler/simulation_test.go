@@ -161,6 +161,9 @@ func (s *simulation) play(d time.Duration) {
 	s.rage(d)
 	over()
 	wait()
+	if soaks() && s.large {
+		s.jobs = append(s.jobs, brisk)
+	}
 	s.release = s.jobs
 	s.deploy()
 	if memory, own := s.store.(*memlock.Store); own { // whose clock was days ahead when it listed a node

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -24,12 +25,20 @@ func inMemoryWith(c *world, lines int) *memlock.Store {
 	return memlock.New(memlock.Options{Now: c.now, JournalLines: lines, JournalTotal: 1 << 24})
 }
 
-// checkCut compares a journal with the one of a store that keeps few lines: that one ends with the same lines, and the lines that it
+// claimer returns the driver that claims in Redis. In a namespace with short journals, nodes with other settings claim too.
+func (s *twin) claimer() *redislock.Driver {
+	if s.claims++; s.least != nil && s.claims%100 == 0 {
+		return s.least
+	}
+	return s.Driver
+}
+
+// checkCut compares a journal with the one of a store that keeps few lines: that one ends with the same lines, at least the newest, and the lines that it
 // keeps of the others are all that went wrong since it deleted the latest of those.
 func (s *twin) checkCut(whole, cut series.Journal) {
 	s.t.Helper()
 	gone := len(whole.Lines) - len(cut.Lines)
-	if gone < 0 || len(cut.Lines)+len(cut.Exceptions) > fewLines {
+	if gone < 0 || len(cut.Lines) == 0 && gone > 0 || len(cut.Lines)+len(cut.Exceptions) > fewLines {
 		s.t.Errorf("the short journal of %s has %d lines and %d exceptions, the long one %d", whole.Key, len(cut.Lines), len(cut.Exceptions), len(whole.Lines))
 		return
 	}
