@@ -48,8 +48,8 @@ func withOpenSale(cmd *cobra.Command, f func(ctx context.Context, s *stock.Sale)
 // firstAnswerTime bounds the first answer of the database.
 const firstAnswerTime = 10 * time.Second
 
-// answers fails if the database does not answer ping in time. A server that is stopped accepts connections and says
-// nothing; a rebuild has no bound of its own, because a large one takes minutes.
+// answers fails if the database does not answer ping in time. A server that is stopped accepts connections and does not
+// reply; a rebuild has no bound of its own, because a large one takes minutes.
 func answers(ctx context.Context, ping func(context.Context) error) error {
 	limited, stop := context.WithTimeout(ctx, firstAnswerTime)
 	defer stop()
