@@ -43,7 +43,7 @@ func TestStoreURLs(t *testing.T) {
 		{"mariadb://me@h/x", "", "mysql://h/x: me@tcp(h:3306)/x"},
 		{"mariadb://me@h/x", "hunter2", plain},
 		{"mysql://me@h:1/x?tls=true", "hunter2", "mysql://h:1/x: me:hunter2@tcp(h:1)/x"},
-		{"postgres://me@h/x?sslmode=verify-ca&sslrootcert=/nowhere/hunter2", "", "store: has a value of the parameter sslrootcert that the driver"}, // only where it is used
+		{"postgres://me@h/x?sslmode=verify-ca&sslrootcert=/nowhere/hunter2", "", "store: has a parameter sslrootcert that names a file that cannot be used: no such file or directory"}, // only where it is used
 	} {
 		conf := reading(t, "plaintext: refuse\nstore: '"+c.url+"'\n", map[string]string{StorePasswordEnv: c.password})
 		got := conf.StoreName()
