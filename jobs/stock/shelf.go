@@ -31,7 +31,7 @@ type shelf struct {
 	halted     []string     // products that are not sold, by the store's last answer
 }
 
-// A changeCounts is the number of changes of a shelf at an answer of the store.
+// changeCounts are the numbers of changes of a shelf at an answer of the store.
 type changeCounts struct {
 	epoch   string // of the shelf
 	changes int64  // acknowledged in the epoch

@@ -267,7 +267,7 @@ func (r *reloader) change(removed []string, replaced, added []scheduler.Job) err
 	return errors.Join(r.node.Replace(replaced...), r.node.Add(added...))
 }
 
-// A fileStates is the state of files at one time, without their contents.
+// fileStates are the states of files at one time, without their contents.
 type fileStates []os.FileInfo
 
 // readFileStates returns the state of files. A missing file is nil.
