@@ -197,6 +197,30 @@ func TestJournalKeepsItsNewestLine(t *testing.T) {
 	}
 }
 
+// A deploy makes journals so short that the exceptions which a journal has alone exceed them: its newest line stays all the same.
+func TestShortenedJournalKeepsItsNewestLine(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{JournalLines: 20})
+	key := names(1)[0]
+	due := open(t, d, c, key)
+	waitOn(t, c, 41*time.Millisecond)
+	next := func(d *redislock.Driver) (number int64) {
+		number, due = due, due+1
+		asked := claimOf(key, "n/1", number)
+		asked.Overlap = series.OverlapAllow
+		a := claim(t, d, asked, series.KindGranted)
+		must(t, d.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: runOf(asked, a), Outcome: series.OutcomeFailed}})[0].Err)
+		return number
+	}
+	for range 40 {
+		next(d)
+	}
+	last := next(newDriver(t, c, redislock.Options{JournalLines: 2}))
+	j, err := d.Journal(t.Context(), key, 0)
+	if err != nil || len(j.Lines) == 0 || j.Lines[len(j.Lines)-1].To != last {
+		t.Errorf("the journal is %+v, %v, and %d was the last tick", j.Lines, err, last)
+	}
+}
+
 // The journals of a namespace stay within their bytes: the series that writes loses lines, and the
 // newest line of each series stays.
 func TestJournalBudget(t *testing.T) {
