@@ -90,49 +90,51 @@ func TestInvalidRequestsDoNothing(t *testing.T) {
 // A pause that is requested again with its operation is the same pause, with the end of the first one, also after other changes and once
 // only the audit keeps it. A copy that overtakes the first request is that one too.
 func TestPauseOfAUsedOperation(t *testing.T) {
-	s := &lateAudit{Store: memlock.New(memlock.Options{})}
-	s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
-	c := ops.NewController(s)
-	var end int64
-	send := func(action series.Action, op string, later int64) ops.Change {
-		old := s.ReadSeries(t.Context(), []string{"report"})[0]
-		r := ops.Request{Named: true, Relative: action == series.ActionPause, Control: series.Control{Key: "report", Action: action, Op: op, Who: "ann", Reason: "by hand", Seen: series.AnySeen}}
-		if action == series.ActionPause {
-			r.Until = old.Now + 3_600_000 + later
+	synctest.Test(t, func(t *testing.T) {
+		s := &lateAudit{Store: memlock.New(memlock.Options{})}
+		s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+		c := ops.NewController(s)
+		var end int64
+		send := func(action series.Action, op string, later int64) ops.Change {
+			old := s.ReadSeries(t.Context(), []string{"report"})[0]
+			r := ops.Request{Named: true, Relative: action == series.ActionPause, Control: series.Control{Key: "report", Action: action, Op: op, Who: "ann", Reason: "by hand", Seen: series.AnySeen}}
+			if action == series.ActionPause {
+				r.Until = old.Now + 3_600_000 + later
+			}
+			return c.Make(t.Context(), &old, r)
 		}
-		return c.Make(t.Context(), &old, r)
-	}
-	first := send(series.ActionPause, "op", 0)
-	end = first.Series.Pause.Until
-	if first.Outcome != ops.ChangeMade || first.Change != 1 || end == 0 {
-		t.Fatalf("%+v", first)
-	}
-	if a := send(series.ActionPause, "op", 5); a.Outcome != ops.ChangeMade || a.Change != 1 || a.Request.Until != end {
-		t.Errorf("%+v", a)
-	}
-	if a := send(series.ActionPause, "other", -9); a.Outcome != ops.ChangeStands {
-		t.Errorf("another operation with an earlier end: %+v", a)
-	}
-	for i := range series.KeptOps + 1 {
-		if a := send([]series.Action{series.ActionResume, series.ActionPause}[i%2], fmt.Sprint("later ", i), 0); a.Outcome != ops.ChangeMade {
-			t.Fatalf("%d: %+v", i, a)
+		first := send(series.ActionPause, "op", 0)
+		end = first.Series.Pause.Until
+		if first.Outcome != ops.ChangeMade || first.Change != 1 || end == 0 {
+			t.Fatalf("%+v", first)
 		}
-		if i > 0 && i < series.KeptOps {
-			continue
+		if a := send(series.ActionPause, "op", 5); a.Outcome != ops.ChangeMade || a.Change != 1 || a.Request.Until != end {
+			t.Errorf("%+v", a)
 		}
-		before := s.ReadSeries(t.Context(), []string{"report"})[0].Change
-		s.late = i == 0
-		a := send(series.ActionPause, "op", 5)
-		if !strings.HasPrefix(a.Text, "report: the operation op was done before, as change 1; since then ") || !strings.HasSuffix(a.Text, "Z: by hand") {
-			t.Errorf("after %d changes: %s", i+1, a.Text)
+		if a := send(series.ActionPause, "other", -9); a.Outcome != ops.ChangeStands {
+			t.Errorf("another operation with an earlier end: %+v", a)
 		}
-		if a.Outcome != ops.ChangeDated || a.Change != 1 || a.Refusal != "" || a.Request.Until != end || a.Series.Change != before || s.ReadSeries(t.Context(), []string{"report"})[0].Change != before {
-			t.Errorf("after %d changes: %+v", i+1, a)
+		for i := range series.KeptOps + 1 {
+			if a := send([]series.Action{series.ActionResume, series.ActionPause}[i%2], fmt.Sprint("later ", i), 0); a.Outcome != ops.ChangeMade {
+				t.Fatalf("%d: %+v", i, a)
+			}
+			if i > 0 && i < series.KeptOps {
+				continue
+			}
+			before := s.ReadSeries(t.Context(), []string{"report"})[0].Change
+			s.late = i == 0
+			a := send(series.ActionPause, "op", 5)
+			if !strings.HasPrefix(a.Text, "report: the operation op was done before, as change 1; since then ") || !strings.HasSuffix(a.Text, "Z: by hand") {
+				t.Errorf("after %d changes: %s", i+1, a.Text)
+			}
+			if a.Outcome != ops.ChangeDated || a.Change != 1 || a.Refusal != "" || a.Request.Until != end || a.Series.Change != before || s.ReadSeries(t.Context(), []string{"report"})[0].Change != before {
+				t.Errorf("after %d changes: %+v", i+1, a)
+			}
 		}
-	}
-	if a := send(series.ActionResume, "op", 0); a.Refusal != series.RefusedOp || a.Text != "the operation op was used for another change of report: nothing was done" {
-		t.Errorf("the operation of a pause is a resume: %+v", a)
-	}
+		if a := send(series.ActionResume, "op", 0); a.Refusal != series.RefusedOp || a.Text != "the operation op was used for another change of report: nothing was done" {
+			t.Errorf("the operation of a pause is a resume: %+v", a)
+		}
+	})
 }
 
 // A deaf store makes each change, and so many of its replies are lost.
