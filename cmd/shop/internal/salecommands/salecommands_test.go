@@ -46,7 +46,7 @@ func TestSaleFailed(t *testing.T) {
 	checkEnd(t, saleFailed(nil), exit.Fine, "", "")
 }
 
-// A database that takes a connection and says nothing ends a command: it would wait forever.
+// A database that accepts a connection and does not reply ends a command, which would otherwise wait forever.
 func TestSilentDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
