@@ -165,7 +165,7 @@ func (l *Limits) check(ops []Op) error {
 			return err
 		}
 	}
-	for verdict == porcupine.Unknown && len(ops) > 2*few {
+	for verdict == porcupine.Unknown && len(ops) > few {
 		ops = firstHalf(ops)
 		verdict, info = porcupine.CheckOperationsVerbose(m, l.operations(ops), l.Patience)
 	}
