@@ -104,7 +104,7 @@ func safely(ctx context.Context, g Gateway, m Message) (err error) {
 	if err == nil {
 		return nil
 	}
-	kept := &gatewayText{text: err.Error()}
+	kept := &textError{text: err.Error()}
 	if e, ok := errors.AsType[*GatewayError](err); ok {
 		kept.GatewayError = &GatewayError{Status: e.Status, Permanent: e.Permanent, Pause: e.Pause, Route: e.Route, Unsure: e.Unsure,
 			After: min(e.After, longestPause)}
@@ -112,15 +112,15 @@ func safely(ctx context.Context, g Gateway, m Message) (err error) {
 	return kept
 }
 
-// gatewayText is the text of a gateway's error.
-type gatewayText struct {
+// A textError is the text of a gateway's error.
+type textError struct {
 	*GatewayError // nil: the error contained none
 	text          string
 }
 
-func (s *gatewayText) Error() string { return s.text }
+func (s *textError) Error() string { return s.text }
 
-func (s *gatewayText) Unwrap() error {
+func (s *textError) Unwrap() error {
 	if s.GatewayError == nil {
 		return nil
 	}
