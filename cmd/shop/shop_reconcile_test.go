@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"path/filepath"
 	"testing"
 
@@ -34,4 +35,23 @@ func TestShopReconcile(t *testing.T) {
 	run().want(t, exit.Fine, "have the same")
 	server.Tell("HINCRBY " + tag + "stock tea -1")
 	run().want(t, exit.Failed, "product \"tea\"", "their sum is not the total")
+}
+
+// A database that accepts connections and does not reply ends restore and reconcile, which would otherwise wait forever.
+func TestSilentDatabaseEndsCommands(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	dsn := file(t, "dsn", fmt.Sprintf("postgres://shop@%s/shop", silent.Addr()))
+	config := file(t, "o.yaml", fmt.Sprintf("shop: {database: {dsn_file: %s}}", dsn))
+	for _, args := range [][]string{{"restore"}, {"reconcile"}} {
+		t.Run(args[0], func(t *testing.T) {
+			t.Parallel()
+			_, redis := newRedis(t)
+			call(t, append(args, "--config", config, "--redis", redis)...).want(t, exit.NotKnown, "shop.database: no answer within 10s")
+		})
+	}
 }

@@ -17,7 +17,7 @@ type sharer struct {
 	until time.Duration
 }
 
-// A sharers sends requests for one key and computes the expected answers.
+// sharers send requests for one key, and the expected answers are computed from the rule.
 type sharers struct {
 	*fixture
 	rand *rand.Rand

@@ -37,7 +37,7 @@ func modelRounds(s *fixture) {
 	seen, rules := make(map[string]int), s.rules()
 	exact := rounds >= exactRounds
 	for round := 0; round < rounds || exact && round < 10*rounds && !seenAll(seen, rules); round++ {
-		tw := newTwin(s, seed, uint64(round))
+		tw := newComparison(s, seed, uint64(round))
 		tw.seen = seen
 		for range roundSteps {
 			if !tw.step() {
@@ -118,7 +118,7 @@ func (m *model) Append(l series.Line) {
 	m.lines = append(m.lines, l)
 }
 
-func newTwin(s *fixture, seed, round uint64) *comparison {
+func newComparison(s *fixture, seed, round uint64) *comparison {
 	tw := &comparison{fixture: s, rnd: rand.New(rand.NewPCG(seed, round)), seed: fmt.Sprintf("seed %d, round %d", seed, round)}
 	for i := range 2 {
 		tw.models = append(tw.models, &model{key: fmt.Sprintf("m%d.%d", round, i), store: map[int64]int64{0: 0}})
