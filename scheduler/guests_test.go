@@ -138,8 +138,8 @@ func (g *guest) draft(number int64) series.Claim {
 	if g.n(6) == 0 {
 		c.Fence = g.state.Fence + int64(g.n(3))
 	}
-	if g.n(30) == 0 { // the node has read the store while its clock was ahead by hours, or by more than the day that is valid
-		c.Fence = g.now().Add(time.Duration(1+2*g.n(3)) * 12 * time.Hour).UnixMicro()
+	if g.n(30) == 0 { // the node has read the store while its clock was ahead: up to, or by more than, the day that is valid
+		c.Fence = g.now().Add(time.Duration(g.n(4))*12*time.Hour).UnixMicro() + int64(g.n(3)) - 1
 	}
 	if g.n(10) == 0 {
 		c.Late = []string{series.ReasonMisfire, series.ReasonRespecified}[g.n(2)]

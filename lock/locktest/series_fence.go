@@ -108,6 +108,29 @@ func fenceFurthest(s *fixture) {
 	equal(s, "the fence after it", again.Fence, a.Fence+1)
 }
 
+// shardFurthest needs a clock that stands still. A claim with shards is refused before its run is granted, if there is no room
+// below the bound for a fence of each shard.
+func shardFurthest(s *fixture) {
+	if !s.env.exact() {
+		return
+	}
+	s.open()
+	c := s.divide(1, 2, 0, 1)
+	furthest := s.look().Now*1000 + day
+	s.unchanged(func() {
+		for _, below := range []int64{1, 2, series.MaxShards} {
+			c.Fence = furthest - below
+			if a := s.numbered.Claim(s.ctx, []series.Claim{c})[0]; !errors.Is(a.Err, driver.ErrFence) || !errors.Is(a.Err, driver.ErrNotDone) {
+				s.Fatalf("%d µs below the bound the answer is %+v", below, a)
+			}
+		}
+	})
+	c.Fence = furthest - series.MaxShards - 1
+	a, _ := s.shared(c)
+	s.hasShards(a, 0, 1)
+	equal(s, "the highest fence", a.Highest(), c.Fence+3)
+}
+
 // Fences ahead of the store's clock are kept exactly: a renewal must name its exact fence, and a
 // neighbouring fence belongs to another run.
 func fenceAboveFloor(s *fixture) {

@@ -25,6 +25,7 @@ var shardTests = []test{
 	{"a waiting number is opened by the claim that settles the shards before it", shardWaitingSettled},
 	{"the shards of a replaced number do not run again", shardReplaced},
 	{"a manual run is divided like a number", shardManual},
+	{"the fences of shards lie below the bound of a day, too", shardFurthest},
 }
 
 // divide returns the claim of due(i) that divides it into n shards, and takes those in want.

@@ -107,7 +107,7 @@ func TestContractRealExact(t *testing.T) {
 		Open: func(t *testing.T) driver.Driver {
 			d := newDriver(t, c, redislock.Options{Namespace: fresh()})
 			d.ClockFrom("clock")
-			return seriesOnly{memlock.New(memlock.Options{Now: clock}), d, d, d}
+			return seriesOnly{memlock.New(memlock.Options{Now: clock}), d, d, d, d, d, d, d, d, d, d}
 		},
 		Wait:     func(d time.Duration) { set(clock().Add(d)) },
 		SetClock: set,
@@ -121,6 +121,13 @@ type seriesOnly struct {
 	series.Numbered
 	series.Controlled
 	series.Journaled
+	series.Sharder
+	series.Peeker
+	series.OutputKeeper
+	series.Changes
+	series.GroupPeeker
+	series.Membership
+	series.RunNotifier
 }
 
 // restricted returns a client of a user with the minimal rights, and these rules.

@@ -21,7 +21,7 @@ func (s *State) decide(us int64, c *Claim, w Writer) Answer {
 	if s.Mark == 0 {
 		return Answer{Kind: KindUnknown}
 	}
-	if err := driver.CheckFence(max(s.Fence, c.Fence)+1, us); err != nil {
+	if err := driver.CheckFence(max(s.Fence, c.Fence)+c.fences(), us); err != nil {
 		return Answer{Kind: KindUnknown, Err: driver.NotDone(err)}
 	}
 	if a, ok := s.repeated(ms, c); ok {
@@ -286,6 +286,14 @@ func (s *State) grant(us int64, c *Claim, r *Run, w Writer) Answer {
 }
 
 // opens reports whether a grant of r to the claim opens a sheet: a number is divided by its first attempt.
+// fences returns how many fences a grant may take: one for the run, and one for each shard.
+func (c *Claim) fences() int64 {
+	if c.Sharding != nil {
+		return 1 + MaxShards
+	}
+	return 1
+}
+
 func (c *Claim) opens(r *Run) bool { return c.Sharding != nil && r.Attempt == 0 }
 
 func (s *State) open(us int64, c *Claim, r *Run, line *Line) {

@@ -32,6 +32,7 @@
 
 local DAY = 86400000
 local FURTHEST = int(us + 1000 * DAY) -- the highest valid fence
+local FURTHEST_SHARDED = int(us + 1000 * DAY - 1000) -- so that each of 1000 shards can have a fence above that of the run
 local SKIP, ALLOW, REPLACE = 0, 2, 3
 
 -- mayrun reports whether a run that is over may have another attempt. The deadline binds the first
@@ -48,7 +49,7 @@ end
 
 -- beyond reports whether fences above this one are invalid. It compares texts if it can: texts of
 -- equal length have the order of their numbers.
-local function beyond(fence) return #fence > #FURTHEST or #fence == #FURTHEST and fence >= FURTHEST end
+local function beyond(fence, furthest) return #fence > #furthest or #fence == #furthest and fence >= furthest end
 
 -- nextfence compares texts in the same way. No two fences are equal.
 local function nextfence(s, seen)
@@ -308,8 +309,9 @@ local function judge(s, i)
   local owner, number, from, seen, t = ARGV[at + 1], ARGV[at + 2], ARGV[at + 4], ARGV[at + 5], terms(ARGV[at + 8])
   local mark, n, about = tonumber(s.mark), tonumber(number), ''
   if mark == 0 then return reply(s, 'u') end
-  if beyond(s.fence) then return reply(s, 'f', '', '0', s.fence) end
-  if beyond(seen) then return reply(s, 'f', '', '0', seen) end
+  local furthest = t.sharding and FURTHEST_SHARDED or FURTHEST
+  if beyond(s.fence, furthest) then return reply(s, 'f', '', '0', s.fence) end
+  if beyond(seen, furthest) then return reply(s, 'f', '', '0', seen) end
   if n <= mark or find(s.text, ';' .. number .. '|', 1, true) then -- only manual runs are above the mark
     about = stored(s, number)
     local same = again(s, about, owner, number, t)
