@@ -285,7 +285,6 @@ func (s *State) grant(us int64, c *Claim, r *Run, w Writer) Answer {
 	return a
 }
 
-// opens reports whether a grant of r to the claim opens a sheet: a number is divided by its first attempt.
 // fences returns how many fences a grant may take: one for the run, and one for each shard.
 func (c *Claim) fences() int64 {
 	if c.Sharding != nil {
@@ -294,6 +293,7 @@ func (c *Claim) fences() int64 {
 	return 1
 }
 
+// opens reports whether a grant of r to the claim opens a sheet: a number is divided by its first attempt.
 func (c *Claim) opens(r *Run) bool { return c.Sharding != nil && r.Attempt == 0 }
 
 func (s *State) open(us int64, c *Claim, r *Run, line *Line) {
