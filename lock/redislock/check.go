@@ -35,7 +35,7 @@ func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 	}
 	var risks []driver.Risk
 	for _, f := range findings {
-		if f.Level != driver.LevelOK {
+		if f.Level != LevelOK {
 			risks = append(risks, driver.Risk{Topic: f.Topic, Server: f.Server, Text: f.Text, Fix: f.Fix})
 		}
 	}
@@ -43,8 +43,8 @@ func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 }
 
 // answers reports whether a finding is that a server answers.
-func answers(f driver.Finding) bool {
-	return f.Topic == driver.TopicConnection && f.Level == driver.LevelOK
+func answers(f Finding) bool {
+	return f.Topic == TopicConnection && f.Level == LevelOK
 }
 
 // CheckOptions change which findings [Check] refuses. The zero value refuses those that break a
@@ -62,7 +62,7 @@ type CheckOptions struct {
 // A RefusedError says that a client or its server is not fit. It matches lock.ErrUnfit with
 // errors.Is, unless the only fault is that the server does not answer.
 type RefusedError struct {
-	Findings []driver.Finding // the refusals, at least one
+	Findings []Finding // the refusals, at least one
 }
 
 func (e *RefusedError) Error() string {
@@ -93,7 +93,7 @@ func (e *RefusedError) Unwrap() (errs []error) {
 
 // Is makes a RefusedError match lock.ErrUnfit.
 func (e *RefusedError) Is(target error) bool {
-	answered := func(f driver.Finding) bool { return f.Topic != driver.TopicConnection }
+	answered := func(f Finding) bool { return f.Topic != TopicConnection }
 	return target == driver.ErrUnfit && slices.ContainsFunc(e.Findings, answered)
 }
 
@@ -101,7 +101,7 @@ func (e *RefusedError) Is(target error) bool {
 // [Driver]. It writes nothing. It returns all findings, good ones included, and a *RefusedError if
 // one of them refuses; a server that does not answer is such a finding. A nil client and a Ring are
 // refused with a *lock.ArgumentError. The context bounds all requests.
-func Check(ctx context.Context, client redis.UniversalClient, o CheckOptions) ([]driver.Finding, error) {
+func Check(ctx context.Context, client redis.UniversalClient, o CheckOptions) ([]Finding, error) {
 	if err := checkKind(client); err != nil {
 		return nil, err
 	}
@@ -120,10 +120,10 @@ func Check(ctx context.Context, client redis.UniversalClient, o CheckOptions) ([
 	return findings, refusal(findings)
 }
 
-func refusal(findings []driver.Finding) error {
-	var bad []driver.Finding
+func refusal(findings []Finding) error {
+	var bad []Finding
 	for _, f := range findings {
-		if f.Level == driver.LevelRefuse {
+		if f.Level == LevelRefuse {
 			bad = append(bad, f)
 		}
 	}
@@ -134,64 +134,64 @@ func refusal(findings []driver.Finding) error {
 }
 
 // unreachable returns the finding of a failed request: the server does not answer, or is not fit.
-func unreachable(client redis.UniversalClient, err error) driver.Finding {
+func unreachable(client redis.UniversalClient, err error) Finding {
 	if u, is := unfitnessOf(err); is {
-		return driver.Finding{Level: driver.LevelRefuse, Topic: u.topic, Server: address(client), Text: u.text + ": " + err.Error(), Fix: u.fix, Err: err}
+		return Finding{Level: LevelRefuse, Topic: u.topic, Server: address(client), Text: u.text + ": " + err.Error(), Fix: u.fix, Err: err}
 	}
 	text := cmp.Or(explain(client, err), "the server does not answer")
-	return driver.Finding{Level: driver.LevelRefuse, Topic: driver.TopicConnection, Server: address(client), Text: text + ": " + err.Error(),
+	return Finding{Level: LevelRefuse, Topic: TopicConnection, Server: address(client), Text: text + ": " + err.Error(),
 		Fix: "check its address, its user and password, and the network", Err: err}
 }
 
 // checkClient checks the options that decide how long a request may take.
-func checkClient(client redis.UniversalClient) []driver.Finding {
+func checkClient(client redis.UniversalClient) []Finding {
 	retries, deadlines, known := limits(client)
 	if !known {
-		return []driver.Finding{{Level: driver.LevelWarn, Topic: driver.TopicClient,
+		return []Finding{{Level: LevelWarn, Topic: topicClient,
 			Text: fmt.Sprintf("the options of a %T are not known", client), Fix: "set the options that Harden sets"}}
 	}
-	var found []driver.Finding
+	var found []Finding
 	if retries > 0 {
-		found = append(found, driver.Finding{Level: driver.LevelRefuse, Topic: driver.TopicClient,
+		found = append(found, Finding{Level: LevelRefuse, Topic: topicClient,
 			Text: fmt.Sprintf("the client repeats requests on its own: MaxRetries is %d", retries),
 			Fix:  "call redislock.Harden with its options before it is made, or set MaxRetries to -1"})
 	}
 	if !deadlines {
-		found = append(found, driver.Finding{Level: driver.LevelRefuse, Topic: driver.TopicClient, Text: "the client does not respect the deadlines of contexts",
+		found = append(found, Finding{Level: LevelRefuse, Topic: topicClient, Text: "the client does not respect the deadlines of contexts",
 			Fix: "call redislock.Harden with its options before it is made, or set ContextTimeoutEnabled to true"})
 	}
 	if found == nil {
-		found = []driver.Finding{{Level: driver.LevelOK, Topic: driver.TopicClient, Text: "the client respects deadlines and repeats nothing on its own"}}
+		found = []Finding{{Level: LevelOK, Topic: topicClient, Text: "the client respects deadlines and repeats nothing on its own"}}
 	}
 	return found
 }
 
 // checkServer checks one server.
-func checkServer(ctx context.Context, c, client redis.UniversalClient, o CheckOptions) []driver.Finding {
+func checkServer(ctx context.Context, c, client redis.UniversalClient, o CheckOptions) []Finding {
 	server := address(c)
 	text, err := bounded(ctx, prompt(c), func() (string, error) { return c.Info(ctx).Result() })
 	if err != nil && !denied(err) && !disabled(err) {
-		return []driver.Finding{unreachable(c, err)}
+		return []Finding{unreachable(c, err)}
 	}
 	fields := parseInfo(text)
 	if fields["redis_mode"] == "sentinel" {
-		return []driver.Finding{{Level: driver.LevelRefuse, Topic: driver.TopicRole, Server: server,
+		return []Finding{{Level: LevelRefuse, Topic: topicRole, Server: server,
 			Text: "the server is a Sentinel, which keeps no data", Fix: "give the master's name as well, or the address of the master"}}
 	}
 	if unfit := checkCommands(ctx, c); unfit != nil {
-		return []driver.Finding{*unfit}
+		return []Finding{*unfit}
 	}
 	_, cluster := client.(*redis.ClusterClient)
 	i := info{fields: fields, server: server, options: o, cluster: cluster}
 	if err == nil {
 		saves, err := bounded(ctx, prompt(c), func() (map[string]string, error) { return c.ConfigGet(ctx, "save").Result() })
 		if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
-			return []driver.Finding{unreachable(c, err)}
+			return []Finding{unreachable(c, err)}
 		}
 		i.saves, i.asked = saves["save"], err == nil
 	}
-	found := []driver.Finding{
-		{Level: driver.LevelOK, Topic: driver.TopicConnection, Server: server, Text: "the server answers"},
+	found := []Finding{
+		{Level: LevelOK, Topic: TopicConnection, Server: server, Text: "the server answers"},
 		i.version(), i.role(), i.eviction(),
 	}
 	return append(append(found, i.memory()...), i.persistence())
@@ -224,30 +224,30 @@ func parseInfo(text string) map[string]string {
 	return fields
 }
 
-func (i *info) finding(level driver.Level, topic, text, fix string) driver.Finding {
-	return driver.Finding{Level: level, Topic: topic, Server: i.server, Text: text, Fix: fix}
+func (i *info) finding(level Level, topic, text, fix string) Finding {
+	return Finding{Level: level, Topic: topic, Server: i.server, Text: text, Fix: fix}
 }
 
 // unreported is the finding about a setting that the user may not read, or the server does not
 // report.
-func (i *info) unreported(topic, what string) driver.Finding {
-	level := driver.LevelWarn
+func (i *info) unreported(topic, what string) Finding {
+	level := LevelWarn
 	if i.options.Strict {
-		level = driver.LevelRefuse
+		level = LevelRefuse
 	}
 	return i.finding(level, topic, "the server does not report "+what, "let the user call INFO and CONFIG|GET, or check it yourself")
 }
 
-func (i *info) version() driver.Finding {
+func (i *info) version() Finding {
 	version, known := i.fields["redis_version"]
 	major, minor, ok := parseVersion(version)
 	switch {
 	case !known || !ok:
-		return i.unreported(driver.TopicVersion, "its version")
+		return i.unreported(topicVersion, "its version")
 	case major < 6 || major == 6 && minor < 2:
-		return i.finding(driver.LevelRefuse, driver.TopicVersion, "the server is Redis "+version, "use Redis 6.2 or newer")
+		return i.finding(LevelRefuse, topicVersion, "the server is Redis "+version, "use Redis 6.2 or newer")
 	}
-	return i.finding(driver.LevelOK, driver.TopicVersion, "the server is Redis "+version, "")
+	return i.finding(LevelOK, topicVersion, "the server is Redis "+version, "")
 }
 
 func parseVersion(s string) (major, minor int, ok bool) {
@@ -258,53 +258,53 @@ func parseVersion(s string) (major, minor int, ok bool) {
 	return major, minor, found && err1 == nil && err2 == nil
 }
 
-func (i *info) role() driver.Finding {
+func (i *info) role() Finding {
 	role, known := i.fields["role"]
 	switch {
 	case !known:
-		return i.unreported(driver.TopicRole, "whether it is a master")
+		return i.unreported(topicRole, "whether it is a master")
 	case role != "master":
-		return i.finding(driver.LevelRefuse, driver.TopicRole, "the server is a replica of "+i.fields["master_host"]+":"+i.fields["master_port"],
+		return i.finding(LevelRefuse, topicRole, "the server is a replica of "+i.fields["master_host"]+":"+i.fields["master_port"],
 			"connect to the master, or through Sentinel")
 	case i.fields["cluster_enabled"] == "1" && !i.cluster:
-		return i.finding(driver.LevelRefuse, driver.TopicRole, "the server is part of a Cluster, the client is for a single server", "use a client for a Cluster")
+		return i.finding(LevelRefuse, topicRole, "the server is part of a Cluster, the client is for a single server", "use a client for a Cluster")
 	}
-	return i.finding(driver.LevelOK, driver.TopicRole, "the server is a master", "")
+	return i.finding(LevelOK, topicRole, "the server is a master", "")
 }
 
-func (i *info) eviction() driver.Finding {
+func (i *info) eviction() Finding {
 	const fix = "set maxmemory-policy to noeviction"
 	policy, known := i.fields["maxmemory_policy"]
 	text := fmt.Sprintf("maxmemory-policy is %s, maxmemory %s bytes", policy, i.fields["maxmemory"])
 	switch {
 	case !known:
-		return i.unreported(driver.TopicEviction, "whether it evicts keys")
+		return i.unreported(TopicEviction, "whether it evicts keys")
 	case policy == "noeviction":
-		return i.finding(driver.LevelOK, driver.TopicEviction, text, "")
+		return i.finding(LevelOK, TopicEviction, text, "")
 	case i.fields["maxmemory"] == "0":
-		return i.finding(driver.LevelWarn, driver.TopicEviction, text+": with a bound on its memory the server would evict locks and marks, and numbers would run twice", fix)
+		return i.finding(LevelWarn, TopicEviction, text+": with a bound on its memory the server would evict locks and marks, and numbers would run twice", fix)
 	case i.options.AllowEviction:
-		return i.finding(driver.LevelWarn, driver.TopicEviction, text+": the server evicts locks and marks, and numbers run twice", fix)
+		return i.finding(LevelWarn, TopicEviction, text+": the server evicts locks and marks, and numbers run twice", fix)
 	}
-	return i.finding(driver.LevelRefuse, driver.TopicEviction, text+": the server evicts locks and marks, and numbers run twice", fix)
+	return i.finding(LevelRefuse, TopicEviction, text+": the server evicts locks and marks, and numbers run twice", fix)
 }
 
-func (i *info) persistence() driver.Finding {
+func (i *info) persistence() Finding {
 	const fix = "set appendonly to yes"
 	log, known := i.fields["aof_enabled"]
 	switch {
 	case !known:
-		return i.unreported(driver.TopicPersistence, "whether its data outlives its process")
+		return i.unreported(TopicPersistence, "whether its data outlives its process")
 	case log == "1":
-		return i.finding(driver.LevelOK, driver.TopicPersistence, "the server writes a log of all changes", "")
+		return i.finding(LevelOK, TopicPersistence, "the server writes a log of all changes", "")
 	case !i.asked && i.options.Strict:
-		return i.unreported(driver.TopicPersistence, "whether it writes snapshots, and writes no log of changes")
+		return i.unreported(TopicPersistence, "whether it writes snapshots, and writes no log of changes")
 	case !i.asked:
-		return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server writes no log of changes, and does not report whether it writes snapshots", fix)
+		return i.finding(LevelWarn, TopicPersistence, "the server writes no log of changes, and does not report whether it writes snapshots", fix)
 	case i.saves == "":
-		return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server keeps nothing on disk: decisions are forgotten when its process ends", fix)
+		return i.finding(LevelWarn, TopicPersistence, "the server keeps nothing on disk: decisions are forgotten when its process ends", fix)
 	}
-	return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server only writes snapshots: decisions after the last one are forgotten when its process ends", fix)
+	return i.finding(LevelWarn, TopicPersistence, "the server only writes snapshots: decisions after the last one are forgotten when its process ends", fix)
 }
 
 // agreement is how long the record is kept after the last start that agreed with it: as long as the
@@ -322,10 +322,10 @@ func (d *Driver) Agree(ctx context.Context) error {
 	own := fmt.Sprintf("partitions %d, group by %q", len(d.keys.partitions), d.keys.group)
 	reply, err := d.run(ctx, d.scripts.agree, []string{key}, []any{own, agreement.Milliseconds()})
 	if err != nil {
-		return refusal([]driver.Finding{unrecorded(d.client, err)})
+		return refusal([]Finding{unrecorded(d.client, err)})
 	}
 	if found := fmt.Sprint(reply); found != own {
-		return refusal([]driver.Finding{{Level: driver.LevelRefuse, Topic: driver.TopicLayout, Server: address(d.client),
+		return refusal([]Finding{{Level: LevelRefuse, Topic: topicLayout, Server: address(d.client),
 			Text: fmt.Sprintf("the namespace is laid out with %s, not with %s", found, own),
 			Fix:  "use the same options in all processes of the namespace; to change them stop all, delete the key " + key + ", start all"}})
 	}
@@ -333,9 +333,9 @@ func (d *Driver) Agree(ctx context.Context) error {
 }
 
 // unrecorded is doubt: the server, or an operator, may still make the record possible.
-func unrecorded(client redis.UniversalClient, err error) driver.Finding {
+func unrecorded(client redis.UniversalClient, err error) Finding {
 	if _, answered := errors.AsType[redis.Error](err); answered {
-		return driver.Finding{Level: driver.LevelRefuse, Topic: driver.TopicConnection, Server: address(client),
+		return Finding{Level: LevelRefuse, Topic: TopicConnection, Server: address(client),
 			Text: "the server did not record how the namespace is laid out: " + err.Error(),
 			Fix:  "give its user the rights of AccessRules, and check that it has memory", Err: err}
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // levels writes findings as topic=level, sorted.
-func levels(fs []driver.Finding) string {
+func levels(fs []redislock.Finding) string {
 	var words []string
 	for _, f := range fs {
 		words = append(words, f.Topic+"="+f.Level.String())
@@ -54,13 +54,13 @@ func TestCheckServers(t *testing.T) {
 }
 
 // checked compares findings and the error with the wanted ones; "" is no error.
-func checked(t *testing.T, found []driver.Finding, err error, want, refused string) {
+func checked(t *testing.T, found []redislock.Finding, err error, want, refused string) {
 	t.Helper()
 	if got := levels(found); got != want {
 		t.Errorf("found %s\nwant  %s\n%+v", got, want, found)
 	}
 	for _, f := range found {
-		if f.Text == "" || (f.Level != driver.LevelOK) != (f.Fix != "") {
+		if f.Text == "" || (f.Level != redislock.LevelOK) != (f.Fix != "") {
 			t.Errorf("%+v: what is not ok has a fix, what is has none", f)
 		}
 	}
@@ -85,15 +85,15 @@ func TestCheckReplica(t *testing.T) {
 // Servers that are too old for the scripts are refused.
 func TestCheckVersions(t *testing.T) {
 	addr := redisserver.Start(t, "--appendonly", "yes").Addr()
-	for version, want := range map[string]driver.Level{
-		"5.0.14": driver.LevelRefuse, "6.0.20": driver.LevelRefuse, "6.2.0": driver.LevelOK, "7.4.1": driver.LevelOK, "10.0.0": driver.LevelOK,
-		"unstable": driver.LevelWarn, "": driver.LevelWarn,
+	for version, want := range map[string]redislock.Level{
+		"5.0.14": redislock.LevelRefuse, "6.0.20": redislock.LevelRefuse, "6.2.0": redislock.LevelOK, "7.4.1": redislock.LevelOK, "10.0.0": redislock.LevelOK,
+		"unstable": redislock.LevelWarn, "": redislock.LevelWarn,
 	} {
 		c := client(t, addr)
 		c.AddHook(aged{version})
 		found, err := redislock.Check(t.Context(), c, redislock.CheckOptions{})
 		refused := ""
-		if want == driver.LevelRefuse {
+		if want == redislock.LevelRefuse {
 			refused = "the server is Redis " + version + ": use Redis 6.2 or newer"
 		}
 		checked(t, found, err, "client=ok connection=ok eviction=ok persistence=ok role=ok version="+want.String(), refused)
@@ -184,7 +184,7 @@ func TestCheckClients(t *testing.T) {
 	}
 }
 
-func refused(e *redislock.RefusedError) []driver.Finding {
+func refused(e *redislock.RefusedError) []redislock.Finding {
 	if e == nil {
 		return nil
 	}

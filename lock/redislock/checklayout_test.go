@@ -26,7 +26,7 @@ func TestLayoutsThatDiffer(t *testing.T) {
 	for _, o := range []redislock.Options{{}, {GroupBy: ":"}, {GroupBy: "/", Partitions: 2}} {
 		err := newDriver(t, c, o).Agree(t.Context())
 		e, is := errors.AsType[*redislock.RefusedError](err)
-		if !is || e.Findings[0].Topic != driver.TopicLayout || !strings.Contains(err.Error(), `partitions 1, group by "/"`) {
+		if !is || e.Findings[0].Topic != "layout" || !strings.Contains(err.Error(), `partitions 1, group by "/"`) {
 			t.Errorf("%+v: the error is %v", o, err)
 		}
 	}
@@ -37,7 +37,7 @@ func TestLayoutsThatDiffer(t *testing.T) {
 	}
 	s.Stop()
 	err = d.Agree(t.Context())
-	if e, is := errors.AsType[*redislock.RefusedError](err); !is || e.Findings[0].Topic != driver.TopicConnection {
+	if e, is := errors.AsType[*redislock.RefusedError](err); !is || e.Findings[0].Topic != redislock.TopicConnection {
 		t.Errorf("without a server the error is %v", err)
 	}
 }

@@ -45,7 +45,7 @@ func TestCheckMemory(t *testing.T) {
 			}
 			checked(t, found, err, *want, says)
 			for _, f := range found {
-				if f.Topic == driver.TopicMemory && f.Text != c.text {
+				if f.Topic == redislock.TopicMemory && f.Text != c.text {
 					t.Errorf("%s: %q, want %q", c.info, f.Text, c.text)
 				}
 			}

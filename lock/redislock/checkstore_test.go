@@ -122,10 +122,10 @@ func (b broken) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 // An error names all faults that a client can have, and counts the rest.
 func TestRefusedErrorText(t *testing.T) {
-	finding := func(fix string) driver.Finding {
-		return driver.Finding{Level: driver.LevelRefuse, Topic: "topic", Text: "text", Fix: fix}
+	finding := func(fix string) redislock.Finding {
+		return redislock.Finding{Level: redislock.LevelRefuse, Topic: "topic", Text: "text", Fix: fix}
 	}
-	e := &redislock.RefusedError{Findings: []driver.Finding{finding("a"), finding("b"), finding("c"), finding("d"), finding("e")}}
+	e := &redislock.RefusedError{Findings: []redislock.Finding{finding("a"), finding("b"), finding("c"), finding("d"), finding("e")}}
 	if got, want := e.Error(), "redislock: topic: text: a; topic: text: b; topic: text: c (and 2 more)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
 )
@@ -158,7 +157,7 @@ func TestCheckCluster(t *testing.T) {
 	const fine = "connection=ok connection=ok connection=ok eviction=ok eviction=ok eviction=refuse persistence=ok persistence=ok persistence=ok role=ok role=ok role=ok version=ok version=ok version=ok"
 	checked(t, found, err, "client=ok "+fine, "allkeys-lfu")
 	for _, f := range found {
-		if f.Level == driver.LevelRefuse && f.Server != servers[2].Addr() {
+		if f.Level == redislock.LevelRefuse && f.Server != servers[2].Addr() {
 			t.Errorf("the finding is about %q: %+v", f.Server, f)
 		}
 	}

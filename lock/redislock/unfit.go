@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/cronce/cronce/lock/driver"
 )
 
 // An unfitness is the meaning of an error that another configuration of the client, or of the
@@ -20,19 +18,19 @@ var unfitnesses = []struct {
 	prefix string
 	unfitness
 }{
-	{"ERR unknown command", unfitness{driver.TopicCommands, "the server does not know a command, which is disabled or renamed there",
+	{"ERR unknown command", unfitness{topicCommands, "the server does not know a command, which is disabled or renamed there",
 		"let the server know the commands that AccessRules names, or use another server"}},
-	{"ERR Unknown Redis command called from script", unfitness{driver.TopicCommands, "the server does not know a command of a script, which is disabled or renamed there",
+	{"ERR Unknown Redis command called from script", unfitness{topicCommands, "the server does not know a command of a script, which is disabled or renamed there",
 		"let the server know the commands that AccessRules names, or use another server"}},
-	{"ERR DB index", unfitness{driver.TopicRole, "the server has no database of the number that the client selects", "give the number of a database that it has, or raise databases in its configuration"}},
-	{"ERR SELECT is not allowed", unfitness{driver.TopicRole, "the server is part of a Cluster, which has no database but 0, and the client selects another", "use a client for a Cluster"}},
-	{"ERR This instance has cluster support", unfitness{driver.TopicRole, "the server is a single one, the client is for a Cluster", "use a client for a single server"}},
+	{"ERR DB index", unfitness{topicRole, "the server has no database of the number that the client selects", "give the number of a database that it has, or raise databases in its configuration"}},
+	{"ERR SELECT is not allowed", unfitness{topicRole, "the server is part of a Cluster, which has no database but 0, and the client selects another", "use a client for a Cluster"}},
+	{"ERR This instance has cluster support", unfitness{topicRole, "the server is a single one, the client is for a Cluster", "use a client for a single server"}},
 }
 
 // The unfitness if all Sentinels answer alike to the name of a master.
 var (
-	unknownMaster = unfitness{driver.TopicRole, "no Sentinel knows a master of this name", "give the name that the Sentinels know the master by"}
-	noSentinels   = unfitness{driver.TopicRole, "the servers that are given as Sentinels are none", "give the addresses of the Sentinels, or leave the master's name out"}
+	unknownMaster = unfitness{topicRole, "no Sentinel knows a master of this name", "give the name that the Sentinels know the master by"}
+	noSentinels   = unfitness{topicRole, "the servers that are given as Sentinels are none", "give the addresses of the Sentinels, or leave the master's name out"}
 )
 
 // Unfit reports whether a server answered that it cannot be used as it is: it does not know a
@@ -104,12 +102,12 @@ func needed() (names []any) {
 // disabled reports whether the error is that the server does not know a command.
 func disabled(err error) bool {
 	u, is := unfitnessOf(err)
-	return is && u.topic == driver.TopicCommands
+	return is && u.topic == topicCommands
 }
 
 // checkCommands returns the finding that a server does not know some commands, or nil if it knows
 // all, or the user may not check that.
-func checkCommands(ctx context.Context, c redis.UniversalClient) *driver.Finding {
+func checkCommands(ctx context.Context, c redis.UniversalClient) *Finding {
 	unknown, err := bounded(ctx, prompt(c), func() ([]string, error) {
 		return c.Eval(ctx, embedded().unknown.source, nil, needed()...).StringSlice()
 	})
@@ -124,7 +122,7 @@ func checkCommands(ctx context.Context, c redis.UniversalClient) *driver.Finding
 	case len(unknown) == 0:
 		return nil
 	}
-	return &driver.Finding{Level: driver.LevelRefuse, Topic: driver.TopicCommands, Server: address(c),
+	return &Finding{Level: LevelRefuse, Topic: topicCommands, Server: address(c),
 		Text: "the server does not know " + strings.ToUpper(strings.Join(unknown, ", ")) + ", disabled or renamed there",
 		Fix:  unfitnesses[0].fix}
 }

@@ -28,17 +28,17 @@ func TestUnfitServers(t *testing.T) {
 		change            func(*redis.UniversalOptions)
 		topic, text, says string
 	}{
-		"no EVALSHA":     {without("EVALSHA"), nil, driver.TopicCommands, "the server does not know EVALSHA, disabled or renamed there", "does not know a command"},
-		"no EVAL":        {without("EVAL"), nil, driver.TopicCommands, "the server does not know EVAL,", "does not know a command"},
-		"no TIME":        {without("TIME"), nil, driver.TopicCommands, "the server does not know TIME,", "a command of a script"},
-		"no INFO":        {withoutInfo(t), nil, driver.TopicCommands, "the server does not know INFO,", ""}, // it stops no request
-		"no PUBLISH":     {without("PUBLISH"), nil, driver.TopicCommands, "the server does not know PUBLISH,", ""},
-		"a Sentinel":     {sentinel.Addr(), nil, driver.TopicRole, "the server is a Sentinel, which keeps no data", "does not know a command"},
-		"no Sentinel":    {master.Addr(), func(o *redis.UniversalOptions) { o.MasterName = redisserver.MasterName }, driver.TopicRole, "the servers that are given as Sentinels are none", "are none"},
-		"another master": {sentinel.Addr(), func(o *redis.UniversalOptions) { o.MasterName = "another" }, driver.TopicRole, "no Sentinel knows a master of this name", "no Sentinel knows"},
-		"no database":    {master.Addr(), func(o *redis.UniversalOptions) { o.DB = 99 }, driver.TopicRole, "the server has no database of the number that the client selects", "no database"},
-		"a Cluster":      {lonely.Addr(), func(o *redis.UniversalOptions) { o.DB = 1 }, driver.TopicRole, "the server is part of a Cluster, which has no database but 0", "no database but 0"},
-		"no Cluster":     {master.Addr(), func(o *redis.UniversalOptions) { o.IsClusterMode = true }, driver.TopicRole, "the server is a single one, the client is for a Cluster", "a single one"},
+		"no EVALSHA":     {without("EVALSHA"), nil, "commands", "the server does not know EVALSHA, disabled or renamed there", "does not know a command"},
+		"no EVAL":        {without("EVAL"), nil, "commands", "the server does not know EVAL,", "does not know a command"},
+		"no TIME":        {without("TIME"), nil, "commands", "the server does not know TIME,", "a command of a script"},
+		"no INFO":        {withoutInfo(t), nil, "commands", "the server does not know INFO,", ""}, // it stops no request
+		"no PUBLISH":     {without("PUBLISH"), nil, "commands", "the server does not know PUBLISH,", ""},
+		"a Sentinel":     {sentinel.Addr(), nil, "role", "the server is a Sentinel, which keeps no data", "does not know a command"},
+		"no Sentinel":    {master.Addr(), func(o *redis.UniversalOptions) { o.MasterName = redisserver.MasterName }, "role", "the servers that are given as Sentinels are none", "are none"},
+		"another master": {sentinel.Addr(), func(o *redis.UniversalOptions) { o.MasterName = "another" }, "role", "no Sentinel knows a master of this name", "no Sentinel knows"},
+		"no database":    {master.Addr(), func(o *redis.UniversalOptions) { o.DB = 99 }, "role", "the server has no database of the number that the client selects", "no database"},
+		"a Cluster":      {lonely.Addr(), func(o *redis.UniversalOptions) { o.DB = 1 }, "role", "the server is part of a Cluster, which has no database but 0", "no database but 0"},
+		"no Cluster":     {master.Addr(), func(o *redis.UniversalOptions) { o.IsClusterMode = true }, "role", "the server is a single one, the client is for a Cluster", "a single one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.change == nil {

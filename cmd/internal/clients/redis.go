@@ -7,7 +7,6 @@ import (
 
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/exit"
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -44,13 +43,13 @@ func RedisDriver(c *config.Config, client redis.UniversalClient) (*redislock.Dri
 }
 
 // CheckRedis checks the Redis of the store, without a trace in the namespace.
-func (s *Store) CheckRedis(ctx context.Context) ([]driver.Finding, error) {
+func (s *Store) CheckRedis(ctx context.Context) ([]redislock.Finding, error) {
 	return redislock.Check(ctx, s.Client.(redis.UniversalClient), checkOptions(s.Config))
 }
 
 // ExamineRedis checks it as CheckRedis does, and also refuses a server at maxmemory, for which nodes
 // and locks wait.
-func (s *Store) ExamineRedis(ctx context.Context) ([]driver.Finding, error) {
+func (s *Store) ExamineRedis(ctx context.Context) ([]redislock.Finding, error) {
 	o := checkOptions(s.Config)
 	o.RefuseFull = true
 	return redislock.Check(ctx, s.Client.(redis.UniversalClient), o)

@@ -17,7 +17,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/redislock"
 )
 
 // DoctorCommand returns the command doctor.
@@ -55,19 +55,19 @@ func DoctorCommand() *cobra.Command {
 
 // A diagnosis has the findings of doctor.
 type diagnosis struct {
-	findings []driver.Finding
+	findings []redislock.Finding
 	failed   bool  // a finding must be repaired
 	denied   error // why a request was refused: the user has no right; nil if none was
 }
 
-func (d *diagnosis) add(findings ...driver.Finding) {
+func (d *diagnosis) add(findings ...redislock.Finding) {
 	d.findings = append(d.findings, findings...)
-	d.failed = d.failed || slices.ContainsFunc(findings, func(f driver.Finding) bool { return f.Level == driver.LevelRefuse })
+	d.failed = d.failed || slices.ContainsFunc(findings, func(f redislock.Finding) bool { return f.Level == redislock.LevelRefuse })
 }
 
 // cannot adds a check that could not be made, with the reason; err may be nil.
-func (d *diagnosis) cannot(f driver.Finding, err error) {
-	f.Level = driver.LevelRefuse
+func (d *diagnosis) cannot(f redislock.Finding, err error) {
+	f.Level = redislock.LevelRefuse
 	d.findings = append(d.findings, f)
 	d.without(err)
 }
@@ -101,7 +101,9 @@ func (s inspector) examine(ctx context.Context) (*diagnosis, error) {
 	if err != nil && (refuses || !errors.Is(err, lock.ErrUnfit)) {
 		return d, err
 	}
-	answers := func(f driver.Finding) bool { return f.Topic == driver.TopicConnection && f.Level == driver.LevelOK }
+	answers := func(f redislock.Finding) bool {
+		return f.Topic == redislock.TopicConnection && f.Level == redislock.LevelOK
+	}
 	if !slices.ContainsFunc(findings, answers) { // the server is of another kind, or accepts no scripts
 		return d, nil
 	}
@@ -117,7 +119,7 @@ func (s inspector) examine(ctx context.Context) (*diagnosis, error) {
 
 const checkTimeout = 5 * time.Second
 
-func (s inspector) check(ctx context.Context) ([]driver.Finding, error) {
+func (s inspector) check(ctx context.Context) ([]redislock.Finding, error) {
 	ctx, stop := context.WithTimeout(ctx, checkTimeout)
 	defer stop()
 	if s.Client != nil {
@@ -134,7 +136,7 @@ func (d *diagnosis) report(w io.Writer, output string) error {
 	return printFindings(w, d.findings)
 }
 
-func printFindings(w io.Writer, findings []driver.Finding) error {
+func printFindings(w io.Writer, findings []redislock.Finding) error {
 	p := terminal.NewStyle(w)
 	// The first column is padded here, because tabwriter would count the colour codes as part of
 	// its width.
@@ -149,8 +151,8 @@ func printFindings(w io.Writer, findings []driver.Finding) error {
 }
 
 // levelOf returns the level of the log that is as urgent.
-func levelOf(l driver.Level) string {
-	return map[driver.Level]string{driver.LevelOK: "info", driver.LevelWarn: "warn", driver.LevelRefuse: "error"}[l]
+func levelOf(l redislock.Level) string {
+	return map[redislock.Level]string{redislock.LevelOK: "info", redislock.LevelWarn: "warn", redislock.LevelRefuse: "error"}[l]
 }
 
 // A Finding is a finding of doctor, for machines.
@@ -162,7 +164,7 @@ type Finding struct {
 	Fix    string `json:"fix,omitempty"`
 }
 
-func printFindingsJSON(w io.Writer, findings []driver.Finding) error {
+func printFindingsJSON(w io.Writer, findings []redislock.Finding) error {
 	reports := make([]Finding, 0, len(findings))
 	for _, f := range findings {
 		reports = append(reports, Finding{f.Level.String(), f.Topic, f.Server, f.Text, f.Fix})

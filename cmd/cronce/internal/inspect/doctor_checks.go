@@ -13,6 +13,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -37,18 +38,18 @@ const (
 )
 
 // checkOther checks a store other than Redis.
-func (s inspector) checkOther(ctx context.Context) ([]driver.Finding, error) {
+func (s inspector) checkOther(ctx context.Context) ([]redislock.Finding, error) {
 	risks, err := s.Driver.CheckStore(ctx)
 	switch {
 	case errors.Is(err, lock.ErrUnfit) && !s.Driver.Refuses(err):
-		return []driver.Finding{{Level: driver.LevelRefuse, Topic: driver.TopicConnection, Text: s.Config.StoreName() + " is not fit: " + err.Error()}}, err
+		return []redislock.Finding{{Level: redislock.LevelRefuse, Topic: redislock.TopicConnection, Text: s.Config.StoreName() + " is not fit: " + err.Error()}}, err
 	case err != nil:
 		err = s.Failed(err)
-		return []driver.Finding{{Level: driver.LevelRefuse, Topic: driver.TopicConnection, Text: err.Error(), Fix: "check the address, the network and the rights of the user"}}, err
+		return []redislock.Finding{{Level: redislock.LevelRefuse, Topic: redislock.TopicConnection, Text: err.Error(), Fix: "check the address, the network and the rights of the user"}}, err
 	}
-	findings := []driver.Finding{{Level: driver.LevelOK, Topic: driver.TopicConnection, Text: s.Config.StoreName() + " answers and is fit"}}
+	findings := []redislock.Finding{{Level: redislock.LevelOK, Topic: redislock.TopicConnection, Text: s.Config.StoreName() + " answers and is fit"}}
 	for _, r := range risks {
-		findings = append(findings, driver.Finding{Level: driver.LevelWarn, Topic: r.Topic, Server: r.Server, Text: r.Text, Fix: r.Fix})
+		findings = append(findings, redislock.Finding{Level: redislock.LevelWarn, Topic: r.Topic, Server: r.Server, Text: r.Text, Fix: r.Fix})
 	}
 	return findings, nil
 }
@@ -62,49 +63,49 @@ func (s inspector) probeRights(ctx context.Context) error {
 }
 
 // latency measures round trips, and the error of this machine's clock with them.
-func (s inspector) latency(ctx context.Context) []driver.Finding {
+func (s inspector) latency(ctx context.Context) []redislock.Finding {
 	trips := map[string][]driver.ClockReading{}
 	for range pings {
 		readings, err := s.Driver.Now(ctx)
 		if err != nil {
-			return []driver.Finding{{Level: driver.LevelRefuse, Topic: topicLatency, Text: "the server stopped answering: " + err.Error(),
+			return []redislock.Finding{{Level: redislock.LevelRefuse, Topic: topicLatency, Text: "the server stopped answering: " + err.Error(),
 				Fix: "check the network and the server's log"}}
 		}
 		for _, r := range readings {
 			trips[r.Server] = append(trips[r.Server], r)
 		}
 	}
-	var findings []driver.Finding
+	var findings []redislock.Finding
 	for server, readings := range trips {
 		slices.SortFunc(readings, func(a, b driver.ClockReading) int { return int(trip(a) - trip(b)) })
 		findings = append(findings, latencyOf(server, readings), clockOf(server, readings[0]))
 	}
-	slices.SortStableFunc(findings, func(a, b driver.Finding) int { return strings.Compare(a.Server, b.Server) })
+	slices.SortStableFunc(findings, func(a, b redislock.Finding) int { return strings.Compare(a.Server, b.Server) })
 	return findings
 }
 
 func trip(r driver.ClockReading) time.Duration { return r.Received.Sub(r.Sent) }
 
-func latencyOf(server string, sorted []driver.ClockReading) driver.Finding {
+func latencyOf(server string, sorted []driver.ClockReading) redislock.Finding {
 	middle, most := trip(sorted[len(sorted)/2]), trip(sorted[len(sorted)-1])
-	f := driver.Finding{Topic: topicLatency, Server: server,
+	f := redislock.Finding{Topic: topicLatency, Server: server,
 		Text: fmt.Sprintf("a round trip takes %s, the longest of %d took %s", shortly(middle), len(sorted), shortly(most))}
 	if middle > slowStore {
-		f.Level = driver.LevelWarn
+		f.Level = redislock.LevelWarn
 		f.Fix = "bring nodes and server closer together: each tick waits for one round trip"
 	}
 	return f
 }
 
 // clockOf judges the clock by the shortest round trip: half of it bounds the error.
-func clockOf(server string, r driver.ClockReading) driver.Finding {
+func clockOf(server string, r driver.ClockReading) redislock.Finding {
 	offset := r.Sent.Add(trip(r) / 2).Round(0).Sub(r.Time)
-	f := driver.Finding{Topic: topicClock, Server: server, Text: "this machine's clock agrees with the server's"}
+	f := redislock.Finding{Topic: topicClock, Server: server, Text: "this machine's clock agrees with the server's"}
 	if offset.Abs() > trip(r)/2+time.Millisecond {
 		f.Text = fmt.Sprintf("this machine's clock is %s %s the server's", shortly(offset.Abs()), aheadOf(offset))
 	}
 	if offset.Abs() > clockWarn {
-		f.Level = driver.LevelWarn
+		f.Level = redislock.LevelWarn
 		f.Fix = syncClocks
 	}
 	return f
@@ -123,10 +124,10 @@ func shortly(d time.Duration) string {
 }
 
 // namespaces lists the other namespaces that use the server.
-func (s inspector) namespaces(ctx context.Context) driver.Finding {
+func (s inspector) namespaces(ctx context.Context) redislock.Finding {
 	found, more, err := s.RedisNamespaces(ctx)
 	if err != nil {
-		return driver.Finding{Level: driver.LevelWarn, Topic: topicNamespaces, Text: "the server does not report which are in use: " + err.Error(),
+		return redislock.Finding{Level: redislock.LevelWarn, Topic: topicNamespaces, Text: "the server does not report which are in use: " + err.Error(),
 			Fix: "let the user ask SCAN, or make sure that no other application uses " + strictyaml.Quote(s.Config.Namespace)}
 	}
 	var parts []string
@@ -137,7 +138,7 @@ func (s inspector) namespaces(ctx context.Context) driver.Finding {
 		}
 		parts = append(parts, part)
 	}
-	f := driver.Finding{Topic: topicNamespaces, Text: "in use: " + strings.Join(parts, ", ")}
+	f := redislock.Finding{Topic: topicNamespaces, Text: "in use: " + strings.Join(parts, ", ")}
 	if len(parts) == 0 {
 		f.Text = "none is in use"
 	}
@@ -151,12 +152,12 @@ func (s inspector) namespaces(ctx context.Context) driver.Finding {
 func (s inspector) marks(ctx context.Context, d *diagnosis) {
 	jobs, err := s.Driver.Keys(ctx)
 	if err != nil {
-		d.cannot(driver.Finding{Topic: topicMarks, Text: err.Error(), Fix: letRead}, err)
+		d.cannot(redislock.Finding{Topic: topicMarks, Text: err.Error(), Fix: letRead}, err)
 	}
 	if err != nil && len(jobs) == 0 {
 		return
 	}
-	var ahead []driver.Finding
+	var ahead []redislock.Finding
 	unread := 0
 	for batch := range slices.Chunk(jobs, stateBatch) {
 		for _, state := range s.states(ctx, batch) {
@@ -174,9 +175,9 @@ func (s inspector) marks(ctx context.Context, d *diagnosis) {
 	}
 	switch more := unread - maxMarks; {
 	case more > 0:
-		d.findings = append(d.findings, driver.Finding{Level: driver.LevelRefuse, Topic: topicMarks, Text: fmt.Sprintf("nor can the states of %s be read", terminal.Plural(more, "more job"))})
+		d.findings = append(d.findings, redislock.Finding{Level: redislock.LevelRefuse, Topic: topicMarks, Text: fmt.Sprintf("nor can the states of %s be read", terminal.Plural(more, "more job"))})
 	case len(ahead)+unread == 0:
-		d.add(driver.Finding{Topic: topicMarks, Text: fmt.Sprintf("no tick of the future is decided (%s)", terminal.Plural(len(jobs), "job"))})
+		d.add(redislock.Finding{Topic: topicMarks, Text: fmt.Sprintf("no tick of the future is decided (%s)", terminal.Plural(len(jobs), "job"))})
 	}
 	d.add(fewer(ahead)...)
 }
@@ -195,17 +196,17 @@ func (s inspector) states(ctx context.Context, jobs []string) []series.Series {
 }
 
 // fewer keeps the first findings and counts the rest.
-func fewer(ahead []driver.Finding) []driver.Finding {
+func fewer(ahead []redislock.Finding) []redislock.Finding {
 	n := len(ahead) - maxMarks
 	if n <= 0 {
 		return ahead
 	}
-	return append(ahead[:maxMarks], driver.Finding{Level: driver.LevelRefuse, Topic: topicMarks,
+	return append(ahead[:maxMarks], redislock.Finding{Level: redislock.LevelRefuse, Topic: topicMarks,
 		Text: fmt.Sprintf("and %d more jobs", n), Fix: howToRewind})
 }
 
-func markOf(state series.Series) (driver.Finding, bool) {
-	f := driver.Finding{Level: driver.LevelRefuse, Topic: topicMarks}
+func markOf(state series.Series) (redislock.Finding, bool) {
+	f := redislock.Finding{Level: redislock.LevelRefuse, Topic: topicMarks}
 	if state.Err != nil {
 		f.Text = fmt.Sprintf("the state of job %s cannot be read: %v", strictyaml.Quote(state.Key), state.Err)
 		f.Fix = "see docs/redis.md for the contents of its key"

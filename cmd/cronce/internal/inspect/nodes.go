@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/cmd/internal/terminal"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/ops"
 )
 
@@ -26,34 +26,34 @@ const maxNamed = 5
 func (s inspector) nodes(ctx context.Context, d *diagnosis) {
 	f, err := s.readNodes(ctx)
 	if err != nil {
-		d.cannot(driver.Finding{Topic: topicNodes, Text: "which nodes live is not known: " + err.Error(), Fix: letRead}, err)
+		d.cannot(redislock.Finding{Topic: topicNodes, Text: "which nodes live is not known: " + err.Error(), Fix: letRead}, err)
 		return
 	}
-	living := driver.Finding{Level: driver.LevelWarn, Topic: topicNodes, Text: "no node lives", Fix: "start one: cronce node --config config.yaml"}
+	living := redislock.Finding{Level: redislock.LevelWarn, Topic: topicNodes, Text: "no node lives", Fix: "start one: cronce node --config config.yaml"}
 	if n := f.Alive(); n > 0 {
-		living = driver.Finding{Topic: topicNodes}
+		living = redislock.Finding{Topic: topicNodes}
 		living.Text = fmt.Sprintf("%d live: %s", n, terminal.Names(f.Names(), maxNamed))
 	}
-	all := append([]driver.Finding{living}, clocksOf(f)...)
+	all := append([]redislock.Finding{living}, clocksOf(f)...)
 	gone := f.Gone()
 	for i := range gone[:min(len(gone), maxNamed)] {
-		all = append(all, driver.Finding{Topic: topicNodes, Text: ops.Departure(&gone[i])})
+		all = append(all, redislock.Finding{Topic: topicNodes, Text: ops.Departure(&gone[i])})
 	}
 	if more := len(gone) - maxNamed; more > 0 {
-		all = append(all, driver.Finding{Topic: topicNodes, Text: fmt.Sprintf("and %d more went within a day", more)})
+		all = append(all, redislock.Finding{Topic: topicNodes, Text: fmt.Sprintf("and %d more went within a day", more)})
 	}
 	d.add(all...)
 }
 
 // clocksOf reports live nodes whose clocks were off at their last heartbeats.
-func clocksOf(f *ops.NodeList) (all []driver.Finding) {
+func clocksOf(f *ops.NodeList) (all []redislock.Finding) {
 	for i := range f.Members {
 		m := &f.Members[i]
 		if m.Ahead == nil || !m.Alive(f.Now) {
 			continue
 		}
 		if offset := time.Duration(*m.Ahead) * time.Millisecond; offset.Abs() > clockWarn && len(all) < maxNamed {
-			all = append(all, driver.Finding{Level: driver.LevelWarn, Topic: topicClock, Fix: syncClocks,
+			all = append(all, redislock.Finding{Level: redislock.LevelWarn, Topic: topicClock, Fix: syncClocks,
 				Text: fmt.Sprintf("the clock of %s is %s %s the server's", m.Node, shortly(offset.Abs()), aheadOf(offset))})
 		}
 	}

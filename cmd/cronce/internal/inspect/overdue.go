@@ -10,7 +10,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/ops"
 )
 
@@ -23,9 +23,9 @@ func (s inspector) risks(ctx context.Context) string {
 	}
 	var texts []string
 	for _, f := range findings {
-		forgets := f.Topic == driver.TopicEviction || f.Topic == driver.TopicPersistence
-		full := f.Topic == driver.TopicMemory && f.Level == driver.LevelRefuse
-		if text := fmt.Sprintf("store risk: %s: %s", f.Topic, f.Text); (forgets && f.Level != driver.LevelOK || full) && !slices.Contains(texts, text) {
+		forgets := f.Topic == redislock.TopicEviction || f.Topic == redislock.TopicPersistence
+		full := f.Topic == redislock.TopicMemory && f.Level == redislock.LevelRefuse
+		if text := fmt.Sprintf("store risk: %s: %s", f.Topic, f.Text); (forgets && f.Level != redislock.LevelOK || full) && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
@@ -59,12 +59,12 @@ func (p *Proof) notKnown(d *diagnosis) (unread int) {
 		if unread++; unread > maxNamed {
 			d.without(p.unread[r.Job])
 		} else {
-			d.cannot(driver.Finding{Topic: topicOverdue, Text: fmt.Sprintf("not known of job %q: %s", r.Job, r.Faults[0]),
+			d.cannot(redislock.Finding{Topic: topicOverdue, Text: fmt.Sprintf("not known of job %q: %s", r.Job, r.Faults[0]),
 				Fix: "see docs/redis.md for the contents of its keys"}, p.unread[r.Job])
 		}
 	}
 	if more := unread - maxNamed; more > 0 {
-		d.findings = append(d.findings, driver.Finding{Level: driver.LevelRefuse, Topic: topicOverdue, Text: fmt.Sprintf("nor of %d more jobs", more)})
+		d.findings = append(d.findings, redislock.Finding{Level: redislock.LevelRefuse, Topic: topicOverdue, Text: fmt.Sprintf("nor of %d more jobs", more)})
 	}
 	return unread
 }
@@ -73,7 +73,7 @@ func (p *Proof) notKnown(d *diagnosis) (unread int) {
 // nodes with these jobs are deployed.
 func (p *Proof) unopened(d *diagnosis) {
 	if len(p.absent) > 0 {
-		d.add(driver.Finding{Level: driver.LevelWarn, Topic: topicOverdue, Fix: "start nodes with this configuration; check the log and the /readyz of those that run",
+		d.add(redislock.Finding{Level: redislock.LevelWarn, Topic: topicOverdue, Fix: "start nodes with this configuration; check the log and the /readyz of those that run",
 			Text: "not on record, though the configuration has them: " + terminal.Names(slices.Sorted(maps.Keys(p.absent)), maxNamed)})
 	}
 }
@@ -82,30 +82,30 @@ func (p *Proof) unopened(d *diagnosis) {
 func (s inspector) overdue(ctx context.Context, d *diagnosis) {
 	p, err := s.prove(ctx, verifyFlags{})
 	if err != nil {
-		d.cannot(driver.Finding{Topic: topicOverdue, Text: err.Error(), Fix: letRead}, err)
+		d.cannot(redislock.Finding{Topic: topicOverdue, Text: err.Error(), Fix: letRead}, err)
 		return
 	}
 	p.unopened(d)
 	for i, fault := range p.Faults {
-		d.cannot(driver.Finding{Topic: topicOverdue, Text: fault, Fix: letRead}, p.doubts[i])
+		d.cannot(redislock.Finding{Topic: topicOverdue, Text: fault, Fix: letRead}, p.doubts[i])
 	}
 	switch unread := p.notKnown(d) + len(p.Faults); {
 	case len(p.Jobs) == 0:
-		d.add(driver.Finding{Level: driver.LevelWarn, Topic: topicOverdue, Text: "not known: " + s.NoRecord().Error(),
+		d.add(redislock.Finding{Level: redislock.LevelWarn, Topic: topicOverdue, Text: "not known: " + s.NoRecord().Error(),
 			Fix: "start the nodes; if there were some before, find out which data the store lost"})
 		return
 	case len(p.Overdue)+unread == 0:
-		d.add(driver.Finding{Topic: topicOverdue, Text: "no tick is overdue"})
+		d.add(redislock.Finding{Topic: topicOverdue, Text: "no tick is overdue"})
 		return
 	case len(p.Overdue) == 0:
 		return
 	}
-	var all []driver.Finding
+	var all []redislock.Finding
 	for i := range p.Overdue[:min(len(p.Overdue), maxNamed)] {
-		all = append(all, driver.Finding{Level: driver.LevelRefuse, Topic: topicOverdue, Text: p.Overdue[i].String()})
+		all = append(all, redislock.Finding{Level: redislock.LevelRefuse, Topic: topicOverdue, Text: p.Overdue[i].String()})
 	}
 	if more := len(p.Overdue) - maxNamed; more > 0 {
-		all = append(all, driver.Finding{Level: driver.LevelRefuse, Topic: topicOverdue, Text: fmt.Sprintf("and %d more", more)})
+		all = append(all, redislock.Finding{Level: redislock.LevelRefuse, Topic: topicOverdue, Text: fmt.Sprintf("and %d more", more)})
 	}
 	all[len(all)-1].Fix = adviceFor(p.Overdue)
 	d.add(all...)

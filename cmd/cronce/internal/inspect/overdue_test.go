@@ -8,6 +8,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -29,21 +30,21 @@ func TestClockOf(t *testing.T) {
 	sent := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		trip, offset time.Duration
-		level        driver.Level
+		level        redislock.Level
 		agree        bool
 	}{
-		{0, time.Millisecond, driver.LevelOK, true},
-		{0, time.Millisecond + 1, driver.LevelOK, false},
-		{40 * time.Millisecond, -21 * time.Millisecond, driver.LevelOK, true},
-		{40 * time.Millisecond, -21*time.Millisecond - 1, driver.LevelOK, false},
-		{0, clockWarn, driver.LevelOK, false},
-		{0, -clockWarn - 1, driver.LevelWarn, false},
+		{0, time.Millisecond, redislock.LevelOK, true},
+		{0, time.Millisecond + 1, redislock.LevelOK, false},
+		{40 * time.Millisecond, -21 * time.Millisecond, redislock.LevelOK, true},
+		{40 * time.Millisecond, -21*time.Millisecond - 1, redislock.LevelOK, false},
+		{0, clockWarn, redislock.LevelOK, false},
+		{0, -clockWarn - 1, redislock.LevelWarn, false},
 	} {
 		f := clockOf("", driver.ClockReading{Sent: sent, Received: sent.Add(c.trip), Time: sent.Add(c.trip/2 - c.offset)})
 		if agree := f.Text == "this machine's clock agrees with the server's"; agree != c.agree || f.Level != c.level {
 			t.Errorf("a trip of %v, off by %v: %v, %s", c.trip, c.offset, f.Level, f.Text)
 		}
-		if behind := c.offset < 0; !c.agree && behind != strings.HasSuffix(f.Text, " behind the server's") || (f.Level == driver.LevelWarn) != (f.Fix == syncClocks) {
+		if behind := c.offset < 0; !c.agree && behind != strings.HasSuffix(f.Text, " behind the server's") || (f.Level == redislock.LevelWarn) != (f.Fix == syncClocks) {
 			t.Errorf("off by %v: %+v", c.offset, f)
 		}
 	}
@@ -62,7 +63,7 @@ func TestClocksOf(t *testing.T) {
 	add("slow", 1, ms(-501))
 	add("fast", 1, ms(2000))
 	all := clocksOf(list)
-	if len(all) != 2 || all[0].Text != "the clock of slow is 501ms behind the server's" || all[1].Text != "the clock of fast is 2s ahead of the server's" || all[1].Level != driver.LevelWarn || all[1].Fix == "" {
+	if len(all) != 2 || all[0].Text != "the clock of slow is 501ms behind the server's" || all[1].Text != "the clock of fast is 2s ahead of the server's" || all[1].Level != redislock.LevelWarn || all[1].Fix == "" {
 		t.Errorf("%+v", all)
 	}
 	for range maxNamed {
@@ -89,11 +90,11 @@ func TestAdviceForOverdueTicks(t *testing.T) {
 
 // Of many marks ahead the first are named, and the rest is counted.
 func TestFewer(t *testing.T) {
-	ahead := make([]driver.Finding, maxMarks, maxMarks+2)
+	ahead := make([]redislock.Finding, maxMarks, maxMarks+2)
 	if few := fewer(ahead); len(few) != maxMarks || few[maxMarks-1].Text != "" {
 		t.Errorf("%+v", few)
 	}
-	if few := fewer(ahead[:maxMarks+2]); len(few) != maxMarks+1 || few[maxMarks].Text != "and 2 more jobs" || few[maxMarks].Fix != howToRewind || few[maxMarks].Level != driver.LevelRefuse {
+	if few := fewer(ahead[:maxMarks+2]); len(few) != maxMarks+1 || few[maxMarks].Text != "and 2 more jobs" || few[maxMarks].Fix != howToRewind || few[maxMarks].Level != redislock.LevelRefuse {
 		t.Errorf("%+v", few)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/cronce/cronce/internal/whycases"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -73,7 +74,7 @@ func (s *faulty) Now(context.Context) ([]driver.ClockReading, error) {
 // The clock is judged by the shortest round trip.
 func TestClockByTheShortestRoundTrip(t *testing.T) {
 	findings := (&faulty{}).inspector().latency(t.Context())
-	if len(findings) != 2 || findings[1].Level != driver.LevelOK {
+	if len(findings) != 2 || findings[1].Level != redislock.LevelOK {
 		t.Errorf("%+v", findings)
 	}
 }
@@ -81,7 +82,7 @@ func TestClockByTheShortestRoundTrip(t *testing.T) {
 // The store is slow if half of the round trips are, and not if a few are.
 func TestLatencyByTheMiddle(t *testing.T) {
 	sent := time.Unix(1_800_000_000, 0)
-	for quick, want := range map[int]driver.Level{pings/2 + 1: driver.LevelOK, pings / 2: driver.LevelWarn} {
+	for quick, want := range map[int]redislock.Level{pings/2 + 1: redislock.LevelOK, pings / 2: redislock.LevelWarn} {
 		sorted := make([]driver.ClockReading, pings)
 		for i := range sorted {
 			sorted[i] = driver.ClockReading{Sent: sent, Received: sent.Add(slowStore)}
@@ -113,7 +114,7 @@ func TestDoctorNamesUnreadJobs(t *testing.T) {
 		for want, is := range map[string]*diagnosis{strings.Join(c.marks, ";"): marks, strings.Join(c.judged, ";"): judged} {
 			texts := strings.Split(want, ";")
 			shown := is.findings[max(0, len(is.findings)-len(texts)):]
-			if !slices.EqualFunc(shown, texts, func(f driver.Finding, text string) bool { return strings.Contains(f.Text, text) }) {
+			if !slices.EqualFunc(shown, texts, func(f redislock.Finding, text string) bool { return strings.Contains(f.Text, text) }) {
 				t.Errorf("of %d jobs the last findings are %+v, want %s", c.jobs, shown, want)
 			}
 		}
