@@ -54,6 +54,9 @@ BEGIN
 	b.WriteString("\nEND\n$cronce$;\n")
 }
 
+// lockedOut is a column that does not exist, so that the client prints it: of 64 characters at most, as a name.
+const lockedOut = "another client changes the tables of cronce: nothing is done"
+
 // scriptMySQL writes each statement as a text that is prepared only if its step is missing: MySQL has conditions only
 // in procedures. The client ends at the first error.
 func scriptMySQL(b *strings.Builder, steps []migration) {
@@ -65,8 +68,9 @@ func scriptMySQL(b *strings.Builder, steps []migration) {
 -- Tables of this version or a newer one stay as they are. If the script is cut off within a step, it does not
 -- complete that step when it runs again, but ends with an error: cronce migrate completes it.
 
-DO get_lock(%s, 60);
+SET @cronce_locked = coalesce(get_lock(%s, 60), 0);
 `, version, tablesLock)
+	run("@cronce_locked = 1", "DO 0", "DO `"+lockedOut+"`") // an error is the only way out of a script
 	run("(SELECT count(*) FROM information_schema.tables WHERE table_schema = database() AND table_name = 'cronce_version') = 0",
 		"SET @cronce_version = 0", "SET @cronce_version = (SELECT coalesce(max(version), 0) FROM cronce_version)")
 	for _, step := range steps {

@@ -18,6 +18,11 @@ func script(t *testing.T, on database) (printed string, err error) {
 	t.Helper()
 	text, err := sqllock.Script(on.dialect)
 	must(t, err)
+	return pipe(t, on, text)
+}
+
+func pipe(t *testing.T, on database, text string) (printed string, err error) {
+	t.Helper()
 	var cmd *exec.Cmd
 	switch on.dialect {
 	case sqllock.PostgreSQL:
@@ -110,6 +115,39 @@ func scriptAgain(t *testing.T, on database) {
 	}
 }
 
+// scriptLock returns the name of the lock that a script for MySQL takes, as an expression.
+func scriptLock(text string) string {
+	_, text, _ = strings.Cut(text, "get_lock(")
+	lock, _, _ := strings.Cut(text, ", 60)")
+	return lock
+}
+
+// A script that runs while another client changes the tables waits for it, and otherwise ends before its first step.
+func TestScriptBesideAnother(t *testing.T) {
+	t.Parallel()
+	t.Run("MariaDB", func(t *testing.T) { // PostgreSQL waits without a bound, and SQLite has one writer
+		on := mariadb(t)
+		text, err := sqllock.Script(on.dialect)
+		must(t, err)
+		db := on.connect(t)
+		migrations(t, on, db) // removes the tables
+		other, err := db.Conn(t.Context())
+		must(t, err)
+		var locked int
+		if must(t, other.QueryRowContext(t.Context(), "SELECT get_lock("+scriptLock(text)+", 0)").Scan(&locked)); locked != 1 {
+			t.Fatal("the lock is not free")
+		}
+		if printed, err := pipe(t, on, strings.Replace(text, ", 60)", ", 0)", 1)); err == nil || !strings.Contains(printed, "another client changes the tables") {
+			t.Errorf("beside another client: %v: %s", err, printed)
+		}
+		var tables int
+		if must(t, db.QueryRow("SELECT count(*) FROM information_schema.tables WHERE table_schema = database() AND table_name LIKE 'cronce%'").Scan(&tables)); tables != 0 {
+			t.Errorf("the database has %d tables of cronce", tables)
+		}
+		must(t, other.Close())
+	})
+}
+
 // A script is for a database that is known.
 func TestScriptRefuses(t *testing.T) {
 	if text, err := sqllock.Script(0); err == nil || text != "" {
@@ -130,8 +168,7 @@ func TestLongNameOfADatabase(t *testing.T) {
 		on.dsn = c.FormatDSN()
 		text, err := sqllock.Script(on.dialect)
 		must(t, err)
-		_, text, _ = strings.Cut(text, "DO get_lock(")
-		lock, _, _ := strings.Cut(text, ", 60);")
+		lock := scriptLock(text)
 		var length int
 		if must(t, on.connect(t).QueryRow("SELECT char_length("+lock+")").Scan(&length)); length != 64 {
 			t.Errorf("the name of the lock has %d characters", length)
