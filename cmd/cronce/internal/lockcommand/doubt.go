@@ -14,15 +14,16 @@ import (
 const (
 	probeEvery   = 2 * time.Second // interval at which a waiting process probes the store
 	probeTimeout = time.Second
+	reminder     = time.Minute // interval at which a waiting process repeats the reason, and checks a store that answers
 	printTimeout = time.Second // the longest wait for the last reason to be printed
 	reasons      = 16          // the number of reasons that wait for a pipe that is not read
 	mostRefusals = 3           // probes in a row that the store refuses; after fewer its password may be about to change
 )
 
-// reportDoubt prints the reason each time the store stops answering while the command waits for a
-// lock. The wait continues, possibly without end. If the store refuses the user, giveUp ends the wait:
-// a repeat is useless. After the returned function has returned, nothing more is printed. The command
-// does not wait for w, which may be a pipe that is not read.
+// reportDoubt prints the reason each time the store stops answering, or is found unfit, while the command
+// waits for a lock, and repeats it each minute. The wait continues, possibly without end. If the store
+// refuses the user, giveUp ends the wait: a repeat is useless. After the returned function has returned,
+// nothing more is printed. The command does not wait for w, which may be a pipe that is not read.
 func (s lockStore) reportDoubt(ctx context.Context, w io.Writer, key string, giveUp context.CancelCauseFunc) (over func()) {
 	ctx, stop := context.WithCancel(ctx)
 	lines := delivery.New(reasons, 0, func(text string, _ int64) bool {
@@ -40,13 +41,17 @@ func (s lockStore) reportDoubt(ctx context.Context, w io.Writer, key string, giv
 	go func() {
 		t := time.NewTicker(probeEvery)
 		defer t.Stop()
-		for reported, refusals := false, 0; ; {
+		var reported time.Time // zero: the store answered last
+		for checked, refusals := time.Now(), 0; ; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-t.C:
 			}
 			err := s.unsure(ctx, key)
+			if err == nil && time.Since(checked) >= reminder {
+				checked, err = time.Now(), s.fitForLocks(ctx) // a store that answers may take no writes
+			}
 			switch refused := err != nil && s.refuses(err); {
 			case !refused:
 				refusals = 0
@@ -56,10 +61,13 @@ func (s lockStore) reportDoubt(ctx context.Context, w io.Writer, key string, giv
 			default:
 				refusals++
 			}
-			if err != nil && !reported {
+			switch {
+			case err == nil:
+				reported = time.Time{}
+			case time.Since(reported) >= reminder:
 				report(err)
+				reported = time.Now()
 			}
-			reported = err != nil
 		}
 	}()
 	return func() {

@@ -3,6 +3,7 @@ package lockcommand
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,4 +59,43 @@ func TestStoppedInDoubt(t *testing.T) {
 		close(h.returns)
 		synctest.Wait()
 	})
+}
+
+// waitedFor is a store that a command waits for.
+type waitedFor struct {
+	clients.Driver
+	looked, checked error
+}
+
+func (w waitedFor) Inspect(context.Context, string) (driver.KeyState, error) {
+	return driver.KeyState{}, w.looked
+}
+func (w waitedFor) CheckStore(context.Context) ([]driver.Risk, error) { return nil, w.checked }
+func (w waitedFor) Explain(error) string                              { return "" }
+func (w waitedFor) Refuses(error) bool                                { return false }
+
+// Whoever waits sees why, and a minute later sees it again: also on a store that answers, and takes no writes.
+func TestReasonIsRepeated(t *testing.T) {
+	down := errors.New("down")
+	for name, c := range map[string]struct {
+		store waitedFor
+		want  int // lines in three minutes
+	}{
+		"no answer":             {waitedFor{looked: down, checked: down}, 3},
+		"no writes":             {waitedFor{checked: fmt.Errorf("a replica: %w", driver.ErrUnfit)}, 3},
+		"all is well":           {waitedFor{}, 0},
+		"the check is in doubt": {waitedFor{checked: down}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var printed strings.Builder
+				over := lockStore{&clients.Store{Config: config.Default(nil), Driver: c.store}}.reportDoubt(t.Context(), &printed, "k", func(error) { t.Error("given up") })
+				time.Sleep(3*time.Minute + probeEvery/2)
+				over()
+				if n := strings.Count(printed.String(), "still waiting\n"); n != c.want {
+					t.Errorf("%d lines, want %d: %s", n, c.want, &printed)
+				}
+			})
+		})
+	}
 }
