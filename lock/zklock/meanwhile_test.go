@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -195,5 +196,52 @@ func TestAuditWithoutARecord(t *testing.T) {
 	}
 	if all, err := d.Audit(t.Context(), "", 0); err != nil || len(all) != 1 || all[0].Number != 2 {
 		t.Errorf("the records are %+v, %v, want number 2", all, err)
+	}
+}
+
+// A node of the audit that cannot be read is named, and the records of the others stay readable. Changes are refused
+// while the number of the newest record is not known.
+func TestDamagedAudit(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		path, data, named string
+		records           int // that can be read
+	}{
+		"a record":                     {"/1", "\x00garbage", `"\x00garbage"`, 1},
+		"a record is empty":            {"/1", "", `""`, 1},
+		"the newest number":            {"", "many", `/v1/audit is "many"`, 2},
+		"the newest number is emptied": {"", "", `/v1/audit is ""`, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			addr, ns := zkserver.Shared(t), fresh()
+			op, d := operator(t, addr), newDriver(t, addr, zklock.Options{Namespace: ns})
+			open(t, d, "job")
+			change := func(action series.Action) error {
+				return d.Control(t.Context(), series.Control{Key: "job", Action: action, Op: string(action), Who: "ann", Reason: "maintenance", Seen: series.AnySeen}).Err
+			}
+			must(t, errors.Join(change(series.ActionPause), change(series.ActionResume)))
+			_, err := op.Set("/"+ns+"/v1/audit"+c.path, []byte(c.data), -1)
+			must(t, err)
+			all, err := d.Audit(t.Context(), "", 0)
+			must(t, err)
+			var named string
+			records := 0
+			for _, r := range all {
+				if r.Unreadable == "" {
+					records++
+				}
+				named += r.Unreadable
+			}
+			if records != c.records || len(all) != c.records+1 || !strings.Contains(named, c.named) {
+				t.Errorf("the records are %+v, want %d and %s", all, c.records, c.named)
+			}
+			if one, err := d.Audit(t.Context(), "job", 0); err != nil || len(one) != c.records {
+				t.Errorf("the records of the job are %+v, %v, want %d", one, err, c.records)
+			}
+			if err := change(series.ActionRetire); errors.Is(err, driver.ErrUnreadable) != (c.path == "") {
+				t.Errorf("a change is answered %v", err)
+			}
+		})
 	}
 }

@@ -53,13 +53,22 @@ func (a *audit) read(d *Driver, c *zk.Conn) error {
 		return err
 	}
 	a.version = stat.Version
-	if len(data) == 0 {
-		return nil
-	}
-	if a.last, err = strconv.ParseInt(string(data), 10, 64); err != nil {
-		return fmt.Errorf("%w: %s is %q", driver.ErrUnreadable, d.paths.audit, data)
+	if a.last, err = newestRecord(data, stat); err != nil {
+		return fmt.Errorf("%w: %s is %w", driver.ErrUnreadable, d.paths.audit, err)
 	}
 	return nil
+}
+
+// newestRecord returns the number of the newest record from the node of the audit; 0: there is none.
+func newestRecord(data []byte, stat *zk.Stat) (int64, error) {
+	if len(data) == 0 && stat.NumChildren == 0 {
+		return 0, nil
+	}
+	last, err := strconv.ParseInt(string(data), 10, 64)
+	if err != nil || last <= 0 {
+		return 0, errors.New(driver.Quote(string(data)))
+	}
+	return last, nil
 }
 
 // writes returns the operations that append the record, or none if there is no record.
@@ -95,19 +104,15 @@ func (d *Driver) Audit(ctx context.Context, key string, n int) ([]series.AuditRe
 const recordsAtOnce = 4 * sideBySide
 
 func (d *Driver) records(ctx context.Context, c *zk.Conn, key string, n int) (found []series.AuditRecord, err error) {
-	var a audit
-	data, _, err := c.Get(d.paths.audit)
-	if errors.Is(err, zk.ErrNoNode) || err == nil && len(data) == 0 {
-		return nil, nil
-	}
+	newest, damage, err := d.newest(c)
 	if err != nil {
 		return nil, err
 	}
-	if a.last, err = strconv.ParseInt(string(data), 10, 64); err != nil {
-		return nil, fmt.Errorf("%w: %s is %q", driver.ErrUnreadable, d.paths.audit, data)
+	if damage != "" && key == "" {
+		found = append(found, series.AuditRecord{Unreadable: damage})
 	}
-	least := max(0, a.last-series.MaxAudit)
-	for last := a.last; last > least && (n <= 0 || len(found) < n); last -= recordsAtOnce {
+	least := max(0, newest-series.MaxAudit)
+	for last := newest; last > least && (n <= 0 || len(found) < n); last -= recordsAtOnce {
 		some, err := d.recordsBefore(ctx, c, last, max(least, last-recordsAtOnce))
 		if err != nil {
 			return nil, err
@@ -125,9 +130,32 @@ func (d *Driver) records(ctx context.Context, c *zk.Conn, key string, n int) (fo
 	return found, nil
 }
 
+// newest returns the number of the newest record; 0: there is none. If the node of the audit does not have
+// it, the names of the records do, and damage describes that node: the records must stay readable.
+func (d *Driver) newest(c *zk.Conn) (last int64, damage string, err error) {
+	data, stat, err := c.Get(d.paths.audit)
+	if errors.Is(err, zk.ErrNoNode) {
+		return 0, "", nil
+	}
+	if err != nil {
+		return 0, "", err
+	}
+	last, bad := newestRecord(data, stat)
+	if bad == nil {
+		return last, "", nil
+	}
+	names, _, err := c.Children(d.paths.audit)
+	for _, name := range names {
+		number, _ := strconv.ParseInt(name, 10, 64)
+		last = max(last, number)
+	}
+	return last, fmt.Sprintf("%s is %v", d.paths.audit, bad), err
+}
+
 // recordsBefore reads the records with the numbers from last down to after, without after itself.
 func (d *Driver) recordsBefore(ctx context.Context, c *zk.Conn, last, after int64) ([]series.AuditRecord, error) {
 	texts, errs := make([]string, last-after), make([]error, last-after)
+	var kept []string
 	parallel(len(texts), func(i int) {
 		if errs[i] = ctx.Err(); errs[i] == nil {
 			var data []byte
@@ -135,10 +163,13 @@ func (d *Driver) recordsBefore(ctx context.Context, c *zk.Conn, last, after int6
 			texts[i] = string(data)
 		}
 	})
-	for _, err := range errs {
-		if err != nil && !errors.Is(err, zk.ErrNoNode) { // a later change has removed the record
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			kept = append(kept, texts[i])
+		case !errors.Is(err, zk.ErrNoNode): // otherwise a later change has removed the record
 			return nil, err
 		}
 	}
-	return series.ReadRecords(slices.DeleteFunc(texts, func(text string) bool { return text == "" })), nil
+	return series.ReadRecords(kept), nil
 }
