@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/cmd/shop/internal/settings"
 	"github.com/cronce/cronce/cmd/shop/internal/shop"
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/jobs/stock"
 )
 
@@ -39,26 +41,51 @@ func withOpenSale(cmd *cobra.Command, f func(ctx context.Context, s *stock.Sale)
 	defer opened.Close()
 	ctx, stop := command.WithSignals(cmd.Context())
 	defer stop()
-	if err := answers(ctx, opened.Ping); err != nil {
-		return exit.Doubt(err)
-	}
-	return f(ctx, opened.Sale)
+	return whileAnswering(ctx, opened.Ping, func(ctx context.Context) error { return f(ctx, opened.Sale) })
 }
 
-// firstAnswerTime bounds the first answer of the database.
-const firstAnswerTime = 10 * time.Second
+const (
+	answerTime = 10 * time.Second // bounds each answer of the database to a ping
+	askAgain   = time.Second      // between an answer and the next ping
+)
 
-// answers fails if the database does not answer ping in time. A server that is stopped accepts connections and does not
-// reply; a rebuild has no bound of its own, because a large one takes minutes.
+// errSilent means that the database did not answer a ping in time.
+var errSilent = fmt.Errorf("shop.database: no answer within %v", answerTime)
+
+// whileAnswering calls f, and ends its context once the database no longer answers. A server that is stopped keeps its
+// connections and does not reply; f has no bound of its own, because a large rebuild takes minutes.
+func whileAnswering(ctx context.Context, ping func(context.Context) error, f func(context.Context) error) error {
+	if err := answers(ctx, ping); err != nil {
+		return exit.Doubt(err)
+	}
+	watched, end := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for wait.Sleep(watched, askAgain) == nil {
+			if err := answers(watched, ping); errors.Is(err, errSilent) { // f meets any other error itself, or does not
+				end(err)
+			}
+		}
+	})
+	err := f(watched)
+	end(nil)
+	watch.Wait()
+	if silent := context.Cause(watched); err != nil && errors.Is(silent, errSilent) {
+		return exit.Doubt(silent)
+	}
+	return err
+}
+
+// answers fails if the database does not answer ping in time.
 func answers(ctx context.Context, ping func(context.Context) error) error {
-	limited, stop := context.WithTimeout(ctx, firstAnswerTime)
+	limited, stop := context.WithTimeout(ctx, answerTime)
 	defer stop()
 	err := ping(limited)
 	switch {
 	case err == nil:
 		return nil
 	case limited.Err() != nil && ctx.Err() == nil:
-		return fmt.Errorf("shop.database: no answer within %v: %w", firstAnswerTime, err)
+		return fmt.Errorf("%w: %w", errSilent, err)
 	}
 	return fmt.Errorf("shop.database: %w", err)
 }

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/jobs/stock"
 )
 
@@ -46,17 +48,44 @@ func TestSaleFailed(t *testing.T) {
 	checkEnd(t, saleFailed(nil), exit.Fine, "", "")
 }
 
-// A database that accepts a connection and does not reply ends a command, which would otherwise wait forever.
+// A database that does not reply, from the beginning or after some answers, ends a command, which would otherwise wait forever.
 func TestSilentDatabase(t *testing.T) {
+	for _, answered := range []int{0, 1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			ping := func(ctx context.Context) error {
+				if answered--; answered >= 0 {
+					return nil
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			work := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+			err := whileAnswering(t.Context(), ping, work)
+			if err == nil || !strings.Contains(err.Error(), "shop.database: no answer within 10s") || exit.Code(err, true) != exit.NotKnown {
+				t.Error(err)
+			}
+			ended, stop := context.WithCancel(t.Context())
+			stop() // by a signal
+			if err := whileAnswering(ended, ping, work); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "no answer") {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A long rebuild goes on while the database answers, also while it refuses further connections.
+func TestAnsweringDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		silent := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-		if err := answers(t.Context(), silent); err == nil || !strings.Contains(err.Error(), "shop.database: no answer within 10s") {
-			t.Error(err)
+		pings := 0
+		ping := func(context.Context) error {
+			if pings++; pings > 1 {
+				return errors.New("too many connections")
+			}
+			return nil
 		}
-		ended, stop := context.WithCancel(t.Context())
-		stop() // by a signal
-		if err := answers(ended, silent); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "no answer") {
-			t.Error(err)
+		err := whileAnswering(t.Context(), ping, func(ctx context.Context) error { return wait.Sleep(ctx, time.Hour) })
+		if err != nil || pings < 2 {
+			t.Errorf("%v after %d pings, want none and several", err, pings)
 		}
 	})
 }
