@@ -17,13 +17,13 @@ func Given(r *http.Request) (token string, ok bool) {
 }
 
 // Is reports whether the token of a request is one of the known tokens. An empty known token
-// matches nothing. The time of the comparison reveals neither how much of a token is right nor
+// matches nothing; the line break with which a file ends is no part of one. The time of the comparison reveals neither how much of a token is right nor
 // which token matches.
 func Is(r *http.Request, known ...string) bool {
 	given, ok := Given(r)
 	hash, right := sha256.Sum256([]byte(given)), 0
 	for _, token := range known {
-		if token == "" {
+		if token = strings.TrimRight(token, "\r\n"); token == "" {
 			continue
 		}
 		one := sha256.Sum256([]byte(token))

@@ -28,6 +28,7 @@ type flow struct {
 	answers chan answered // capacity is the window, so that no goroutine blocks
 	stopped atomic.Bool   // make no further request
 	single  atomic.Bool   // one request for each message: the gateway refuses
+	wary    atomic.Bool   // the same: it was paused, and has let nothing through since
 
 	held     map[string]bool // ids that were taken and not marked; true: taken before
 	before   int             // of these, the ones taken before, nearly all of them refused
@@ -155,9 +156,7 @@ func (f *flow) send(ctx context.Context, t taking) {
 		f.dry = time.Now()
 	}
 	f.sum.pauses, f.sum.tried = t.pauses, t.left
-	if t.pauses > 0 {
-		f.single.Store(true)
-	}
+	f.wary.Store(t.pauses > 0 && f.sum.through == 0)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range t.pieces {
@@ -196,7 +195,7 @@ func (f *flow) exchange(ctx context.Context, e pendingMessage) {
 		f.start(ctx)
 	}()
 	tries := requests
-	if e.piece.takes() > 1 || f.single.Load() { // one request, as for a message that was refused before
+	if e.piece.takes() > 1 || f.single.Load() || f.wary.Load() { // one request, as for a message that was refused before
 		tries = 1
 	}
 	e.exchange = f.sender.send(ctx, f, e.piece, e.clock, tries)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/cronce/cronce/internal/outbound"
 )
@@ -42,14 +43,20 @@ func (s Secret) GoString() string { return strconv.Quote(s.String()) }
 // MarshalText hides the secret from JSON, YAML and logs.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
+// line returns the secret without the line break with which a file ends, and whether a header can have it.
+func (s Secret) line() (text string, ok bool) {
+	text = strings.TrimRight(string(s), "\r\n")
+	return text, !strings.ContainsFunc(text, unicode.IsControl)
+}
+
 // HTTPConfig has the options of an HTTP gateway. Only URL is required.
 type HTTPConfig struct {
 	// URL receives the messages: http or https, without a password.
 	URL string
-	// Token is sent as Authorization: Bearer. Empty: none. It is never logged.
+	// Token is sent as Authorization: Bearer, without the line break at its end. Empty: none. It is never logged.
 	Token Secret
 	// TokenSource, if not nil, returns the token before each request instead, so that it can be
-	// replaced at run time. It may be called concurrently.
+	// replaced at run time. It may be called concurrently. A token of several lines pauses the gateway.
 	TokenSource func() Secret
 	// Timeout bounds one request and its reply. Zero: DefaultTimeout.
 	Timeout time.Duration
@@ -88,7 +95,7 @@ func NewHTTP(config HTTPConfig) (*HTTP, error) {
 	if config.Timeout < 0 {
 		faults = append(faults, &FieldError{"timeout", config.Timeout.String(), "0 for the default, or more"})
 	}
-	if strings.ContainsAny(string(config.Token), "\r\n\x00") {
+	if _, ok := config.Token.line(); !ok {
 		faults = append(faults, &FieldError{"token", "hidden", "one line"})
 	}
 	if err := errors.Join(faults...); err != nil {
@@ -139,12 +146,20 @@ func checkURL(raw string) error {
 // Send posts one message. Its error is a *GatewayError that contains neither the recipient nor the
 // token, and only the status of the reply.
 func (g *HTTP) Send(ctx context.Context, m Message) error {
+	secret := g.config.Token
+	if g.config.TokenSource != nil {
+		secret = g.config.TokenSource()
+	}
+	token, ok := secret.line()
+	if !ok { // no message is the reason
+		return &GatewayError{Err: errors.New("no request was made: the token is not one line"), Pause: true}
+	}
 	sending, cancel := context.WithTimeout(ctx, g.config.Timeout)
 	defer cancel()
 	var asked, got atomic.Bool // a connection
 	sending = httptrace.WithClientTrace(sending, &httptrace.ClientTrace{
 		GetConn: func(string) { asked.Store(true) }, GotConn: func(httptrace.GotConnInfo) { got.Store(true) }})
-	request, err := g.request(sending, m)
+	request, err := g.request(sending, m, token)
 	if err != nil {
 		return &GatewayError{Err: outbound.Bare(err), Permanent: true}
 	}
@@ -160,7 +175,7 @@ func (g *HTTP) Send(ctx context.Context, m Message) error {
 	return judge(reply)
 }
 
-func (g *HTTP) request(ctx context.Context, m Message) (*http.Request, error) {
+func (g *HTTP) request(ctx context.Context, m Message, token string) (*http.Request, error) {
 	until := ""
 	if !m.Until.IsZero() {
 		until = m.Until.UTC().Format(time.RFC3339Nano)
@@ -184,12 +199,8 @@ func (g *HTTP) request(ctx context.Context, m Message) (*http.Request, error) {
 	request.GetBody = nil
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Idempotency-Key", m.ID)
-	token := g.config.Token
-	if g.config.TokenSource != nil {
-		token = g.config.TokenSource()
-	}
 	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+string(token))
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	return request, nil
 }

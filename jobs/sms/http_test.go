@@ -56,7 +56,7 @@ func TestHTTPRequest(t *testing.T) {
 	}
 	m := hello
 	m.Until = time.Date(2026, 3, 1, 9, 30, 0, 250e6, time.FixedZone("", 3600))
-	source := sms.HTTPConfig{URL: server.URL, Token: "s3cret", TokenSource: func() sms.Secret { return "newer" }}
+	source := sms.HTTPConfig{URL: server.URL, Token: "s3cret", TokenSource: func() sms.Secret { return "newer\r\n" }}
 	if err := newHTTP(t, source).Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
@@ -245,11 +245,23 @@ func TestNewHTTPRefuses(t *testing.T) {
 		"http://s3cret\x7f":          "url is not a URL",
 		"https://h:1/s3cret@gateway": "url is one with an @ behind its host",
 	} {
-		_, err := sms.NewHTTP(sms.HTTPConfig{URL: url, Timeout: -1, Token: "s3cret\n"})
+		_, err := sms.NewHTTP(sms.HTTPConfig{URL: url, Timeout: -1, Token: "s3cret\nmore"})
 		for _, part := range []string{want, "timeout is -1ns", "token is hidden"} {
 			if err == nil || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "s3cret") {
 				t.Errorf("NewHTTP(%q) = %v, want %q in it and no secret", url, err, part)
 			}
+		}
+	}
+}
+
+// A token that no header can have pauses the gateway, and costs no message an attempt.
+func TestTokenOfSeveralLines(t *testing.T) {
+	for _, token := range []sms.Secret{"s3cret\nmore", "\ns3cret", "s3\x00cret"} {
+		g := newHTTP(t, sms.HTTPConfig{URL: "http://127.0.0.1:1", TokenSource: func() sms.Secret { return token }})
+		err := g.Send(t.Context(), hello)
+		e, ok := errors.AsType[*sms.GatewayError](err)
+		if !ok || !e.Pause || e.Unsure || !strings.Contains(err.Error(), "the token is not one line") || strings.Contains(err.Error(), "s3") {
+			t.Errorf("Send = %#v, want a pause with its reason and no secret", err)
 		}
 	}
 }

@@ -32,8 +32,11 @@ func (e *PausedError) Error() string {
 }
 
 // pauseAfter returns the length of the pause after n pauses in which no message got through. After
-// is the gateway's Retry-After.
+// is the gateway's Retry-After, which the first pause follows even if it is short.
 func pauseAfter(n int, after time.Duration, unsure bool) time.Duration {
+	if n == 0 && after > 0 {
+		return min(longestPause, after)
+	}
 	most := longPauseOfAll
 	if unsure {
 		most = longDoubt

@@ -217,6 +217,28 @@ func TestPausesGrow(t *testing.T) {
 	}
 }
 
+// A rare refusal with a short Retry-After costs that time and no more: the pause is as long as the gateway asked, and in the
+// run behind it, once a message has got through, the next refusal is repeated in the run instead of another pause.
+func TestRareRefusals(t *testing.T) {
+	busy := &sms.GatewayError{Status: 429, Pause: true, After: 2 * time.Second}
+	inBubble(t, 1, func(t *testing.T, b *bubble) {
+		b.errs["m-00"] = []error{busy, busy, busy}
+		_ = b.run(1)
+		if got := time.Until(paused(t, b.outbox).Until); got > busy.After || got < busy.After-time.Millisecond {
+			t.Errorf("paused for %v, want %v", got, busy.After)
+		}
+		time.Sleep(busy.After)
+		acceptMany(t, b.outbox, 100, func(i int) sms.Message {
+			return sms.Message{ID: fmt.Sprintf("new-%02d", i), To: "+12025550101", Text: "x"}
+		})
+		for i := 50; i < 100; i += 25 {
+			b.errs[fmt.Sprintf("new-%02d", i)] = []error{busy}
+		}
+		b.wantRun(2)
+		wantCounts(t, b.outbox, sms.Counts{Sent: 101, Once: 101})
+	})
+}
+
 // A pause has the reason for which the gateway refused us, also if a message has to wait for another one before,
 // and shows no recipient.
 func TestReasonOfAPause(t *testing.T) {
