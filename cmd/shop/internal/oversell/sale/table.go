@@ -71,6 +71,8 @@ func (t *table) add(k oversell.Kind, r oversell.Result) {
 	switch {
 	case !r.Exact:
 		said = t.style.Level("error", said)
+	case !row.MustBeExact:
+		said = t.style.Level("warn", strings.Replace(said, "exact", "exact by luck", 1)) // the row alone must not recommend it
 	case r.Errors > 0:
 		said = t.style.Level("warn", said)
 	}

@@ -27,3 +27,24 @@ func TestTable(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A row claims no safety for a strategy that is wrong and was lucky, also beside an error; a mutex is right in one process.
+func TestLuck(t *testing.T) {
+	for _, c := range []struct {
+		wrong             oversell.Wrong
+		processes, errors int
+		want              string
+	}{
+		{oversell.Always, 1, 0, "  exact by luck\n"},
+		{oversell.AcrossProcesses, 2, 1, "  exact by luck; an error: EOF\n"},
+		{oversell.AcrossProcesses, 1, 0, "  exact\n"},
+		{oversell.Never, 2, 1, "  exact; an error: EOF\n"},
+	} {
+		var b strings.Builder
+		table := newTable(&b, &Options{Stock: 1, Buyers: 1, Processes: c.processes}, "")
+		table.add(oversell.Kind{Name: "mutex", Wrong: c.wrong}, oversell.Result{Strategy: "mutex", Exact: true, Errors: c.errors, Error: "EOF"})
+		if !strings.HasSuffix(b.String(), c.want) {
+			t.Errorf("%q, want it to end in %q", b.String(), c.want)
+		}
+	}
+}
