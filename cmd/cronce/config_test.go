@@ -290,6 +290,7 @@ func TestPasswords(t *testing.T) {
 	}{
 		"default variable":            {"", "from-env", "from-env", ""},
 		"named variable":              {"password_env: HOME_OF_IT", "from-env", "named", ""},
+		"a line break at the end":     {"", "from-env\r\n", "from-env", ""},
 		"file":                        {"password_file: " + secretFile, "from-env", "from-file", ""},
 		"no such variable":            {"password_env: NOT_THERE", "", "", "redis.password_env: names a variable that is not set"},
 		"no such file":                {"password_file: /nonexistent", "", "", "redis.password_file: names a file that cannot be used: no such file"},
@@ -301,7 +302,7 @@ func TestPasswords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(config.PasswordEnv, c.env)
-			t.Setenv("HOME_OF_IT", "named")
+			t.Setenv("HOME_OF_IT", "named\n")
 			conf, err := nodeConfig(t, "--config", file(t, "c.yaml", "redis:\n  db: 0\n  "+c.yaml+"\njobs: [{kind: sleep, name: a, spec: '@daily'}]\n"))
 			if err != nil {
 				t.Fatal(err)

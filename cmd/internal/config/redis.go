@@ -118,7 +118,7 @@ func (c *Config) database() int {
 // userFaults refuses users and passwords without effect. The client logs in as the default user
 // where a user has no password.
 func userFaults(c *Config, o *redis.UniversalOptions) error {
-	if other, _ := c.variable(PasswordEnv); c.endpoint.hasPassword() && other != "" && other != c.endpoint.password.Text() {
+	if other, _ := c.secretVariable(PasswordEnv); c.endpoint.hasPassword() && other != "" && other != c.endpoint.password.Text() {
 		return c.Fault("redis.url", "has another password than $%s, give one of them", PasswordEnv)
 	}
 	if o.Username != "" && o.Password == "" {

@@ -40,15 +40,22 @@ func (c *Config) ReadSecret(path, file, env, defaultEnv string) (Secret, error) 
 	case file != "":
 		return c.SecretFile(path+"_file", file)
 	case env != "":
-		if s, ok := c.variable(env); ok {
+		if s, ok := c.secretVariable(env); ok {
 			return newSecret(s), nil
 		}
 		return Secret{}, c.Fault(path+"_env", "names a variable that is not set (must be the name of a variable, never the secret itself)")
 	case defaultEnv != "":
-		s, _ := c.variable(defaultEnv)
+		s, _ := c.secretVariable(defaultEnv)
 		return newSecret(s), nil
 	}
 	return Secret{}, nil
+}
+
+// secretVariable returns a variable without the line break at its end, as SecretFile does: the variable may have been made
+// from a file.
+func (c *Config) secretVariable(name string) (text string, ok bool) {
+	text, ok = c.variable(name)
+	return strings.TrimRight(text, "\r\n"), ok
 }
 
 // A secretSource is the place of a secret: a variable or a file.
