@@ -164,5 +164,8 @@ func beatable(s *ops.Snapshot) string {
 			return e.Summary
 		}
 	}
+	if s.Suspects() {
+		return "a tick looks overdue, and is probed again"
+	}
 	return ""
 }

@@ -97,7 +97,7 @@ const (
 	failed   = "failed"   // a try, after which others follow
 	dead     = "dead"     // given up
 	standby  = "standby"  // left to another replica
-	withheld = "withheld" // a heartbeat, because not all is decided
+	withheld = "withheld" // a heartbeat, because not all is known to be decided
 )
 
 // Describe implements [prometheus.Collector].
