@@ -356,7 +356,7 @@ func doubtText(c *series.Control) string {
 func refusalText(c *series.Control, a *series.ControlAnswer) string {
 	switch a.Refusal {
 	case series.RefusedNotOpen:
-		return fmt.Sprintf("%s was never opened by a node: there is nothing to %s", c.Key, c.Action)
+		return fmt.Sprintf("%s was never opened by a node, or the store lost its state: there is nothing to %s until a node that has it opens it", c.Key, c.Action)
 	case series.RefusedOp:
 		return fmt.Sprintf("the operation %s was used for another change of %s: nothing was done", c.Op, c.Key)
 	case series.RefusedChanged:

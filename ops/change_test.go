@@ -59,7 +59,7 @@ func TestRefusalText(t *testing.T) {
 		refusal series.Refusal
 		want    string
 	}{
-		{series.ActionPause, series.RefusedNotOpen, "job was never opened by a node: there is nothing to pause"},
+		{series.ActionPause, series.RefusedNotOpen, "job was never opened by a node, or the store lost its state: there is nothing to pause until a node that has it opens it"},
 		{series.ActionPause, series.RefusedChanged, "job: another change came first, resume by bob at 2027-01-15T08:00:00Z: nothing was done, see how it stands and ask again"},
 		{series.ActionResume, series.RefusedNotPaused, "job is not paused"},
 		{series.ActionPause, series.RefusedPast, "job: the pause would have been over before it began: nothing was done"},

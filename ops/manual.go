@@ -237,6 +237,9 @@ func Holder(members *series.MemberList, j *series.Journal) (node string, at int6
 
 // skip skips the tick of a request, the next one if it has none, or takes a skip back.
 func (c *Controller) skip(ctx context.Context, old *series.Series, r *Request) Change {
+	if old.Mark == 0 {
+		return r.refused(old, series.RefusedNotOpen)
+	}
 	if r.Back {
 		r.Number = 0
 		if old.Skip == 0 {

@@ -129,12 +129,13 @@ func TestRunOnAnotherNode(t *testing.T) {
 	}
 }
 
-// A skip names a tick of the spec in force, or none for the next one. A skip of a job whose spec has no further tick, and one that is
-// taken back where none is, does nothing.
+// A skip names a tick of the spec in force, or none for the next one. A skip of a job whose spec has no further tick, or that no node
+// has opened, and one that is taken back where none is, does nothing.
 func TestSkip(t *testing.T) {
+	const neverOpened = "report was never opened by a node, or the store lost its state: there is nothing to skip until a node that has it opens it"
 	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
-		spec    string
+		spec    string        // empty: the job was never opened
 		tick    time.Duration // after now; 0: the next one
 		back    bool
 		outcome ops.Outcome
@@ -147,9 +148,13 @@ func TestSkip(t *testing.T) {
 		"no further one":       {"0 0 12 25 11 ? 2026", 0, false, ops.ChangeRefused, "report has no further tick, or no spec on record: nothing was done", 0},
 		"a spec not known":     {"@fortnightly", time.Hour, false, ops.ChangeRefused, "report@2027-01-15T09:00:00Z is no tick of the spec in force: nothing was done", 0},
 		"nothing to take back": {"@hourly", 0, true, ops.ChangeStands, "no tick of report is to be skipped", 0},
+		"never opened":         {"", 0, false, ops.ChangeRefused, neverOpened, 0},
+		"back, never opened":   {"", 0, true, ops.ChangeRefused, neverOpened, 0},
 	} {
 		s := memlock.New(memlock.Options{Now: func() time.Time { return now }})
-		s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: c.spec, Zone: "UTC"}})
+		if c.spec != "" {
+			s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: c.spec, Zone: "UTC"}})
+		}
 		old := s.ReadSeries(t.Context(), []string{"report"})[0]
 		r := ops.Request{Back: c.back, Control: series.Control{Key: "report", Action: series.ActionSkip, Op: "op", Who: "ann", Reason: "by hand", Seen: series.AnySeen}}
 		if c.tick != 0 {

@@ -172,7 +172,7 @@ func (s *Store) Jobs(ctx context.Context, only string) ([]string, error) {
 	if len(keys) == 0 {
 		return nil, s.NoRecord()
 	}
-	err = exit.Usagef("job %s is not known in namespace %q of %s", strictyaml.Quote(only), s.Config.Namespace, s.Config.StoreName())
+	err = exit.Usagef("job %s is not known in namespace %q of %s: no node has opened it", strictyaml.Quote(only), s.Config.Namespace, s.Config.StoreName())
 	if near := strictyaml.Nearest(only, keys); near != "" {
 		err = exit.Usagef("%w, did you mean %q?", err, near)
 	}
