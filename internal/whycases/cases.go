@@ -112,6 +112,8 @@ var rows = map[string]row{
 		state: why.Ran, want: "pod-a was granted it at 03:00:00.004Z and was drained during the run; ran on pod-c as attempt 2, 3s after the tick, ok in 1s (fence 8)."},
 	"failed": {lines: []series.Line{With(Ran(0, "pod-b", .003, 1, 7), "failed", 9.1, "connection refused.")},
 		state: why.Failed, want: "Ran on pod-b as attempt 1, 3ms after the tick, and ended as failed after 9.1s: connection refused.", next: "cronce runs report"},
+	"ended well after its lease was lost": {lines: []series.Line{With(Ran(0, "pod-b", .003, 1, 7), "lost", 9.1, "")},
+		state: why.Failed, want: "Ran on pod-b as attempt 1, 3ms after the tick, and ended after 9.1s, when its lease was lost already.", next: "cronce runs report"},
 	"found nothing to do": {lines: []series.Line{With(Ran(0, "pod-b", .003, 1, 7), "skipped", .5, "no file")},
 		state: why.Skipped, want: "Ran on pod-b as attempt 1, 3ms after the tick, and its function found nothing to do, after 500ms: no file."},
 	"failed, the end in a line of its own": {lines: []series.Line{Ran(0, "pod-b", .003, 1, 7), {Verdict: series.VerdictEnded, At: At(60), From: At(0), To: At(0), Attempt: 1, Fence: 7, Outcome: "timeout"}},

@@ -236,6 +236,9 @@ func (c *tickCase) ended() string {
 	if last.Outcome == series.OutcomeSkipped {
 		return c.says(earlier + fmt.Sprintf("ran %s, and its function found nothing to do, after %v%s.", where, took, text))
 	}
+	if last.Outcome == series.OutcomeLost && c.shardsOf() == 0 {
+		return c.says(earlier + fmt.Sprintf("ran %s, and ended after %v, when its lease was lost already%s.", where, took, text))
+	}
 	return c.says(earlier + fmt.Sprintf("ran %s, and ended as %s after %v%s.", where, last.Outcome, took, text))
 }
 

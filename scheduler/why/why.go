@@ -41,6 +41,7 @@ type Answer struct {
 	Zone     string    `json:"zone,omitempty"` // of the spec; the times in the sentence are in this zone
 	Spec     string    `json:"spec,omitempty"` // the spec in force for the tick
 	State    State     `json:"state"`
+	Outcome  string    `json:"outcome,omitempty"` // how the last attempt of a failed tick ended, such as cancelled or timeout
 	Sentence string    `json:"sentence"`
 	// Next is the next step that an operator can take; empty: none.
 	Next string `json:"next_step,omitempty"`
@@ -110,6 +111,9 @@ func explain(q Question) Answer {
 		a.Zone, a.Spec = c.schedule.Zone().String(), c.schedule.Text()
 	}
 	a.State, a.Sentence, a.Next = c.explain()
+	if all := c.attempts(); a.State == Failed && len(all) > 0 {
+		a.Outcome = all[len(all)-1].Outcome
+	}
 	a.Limit = c.limited()
 	a.Sentence += a.Limit.sentence(c.shardsOf() > 0)
 	if judge != nil {

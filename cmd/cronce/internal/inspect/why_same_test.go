@@ -50,14 +50,20 @@ func (s recorded) Output(context.Context, string, int64) (series.Output, error) 
 	return series.Output{}, nil
 }
 
-// The command, the API and the page of a tick give the same sentence: the one of package why, which also knows the
-// cause in the question: here no node lives.
+// headlines are the words for some ticks, by the names of their cases.
+var headlines = map[string]string{"ran": "ran", "failed": "failed", "cancelled": "cancelled", "cancelled, and still runs": "running", "ended well after its lease was lost": "lost"}
+
+// The command, the API and the page of a tick give the same word and the same sentence: the ones of package why, which
+// also knows the cause in the question: here no node lives. The word for a tick that failed is its outcome.
 func TestOneSentence(t *testing.T) {
 	t.Parallel()
 	for name, c := range whycases.All() {
 		t.Run(name, func(t *testing.T) {
 			s := recorded{Question: c.Question}
-			said := sentenceOfCommand(t, s)
+			word, said := answerOfCommand(t, s)
+			if want := headlines[name]; want != "" && word != want {
+				t.Errorf("cronce why calls it %q, want %q", word, want)
+			}
 			if c.Question.Cause == "" && !c.Question.Removed && said != c.Want {
 				t.Errorf("cronce why says %q, want %q", said, c.Want)
 			}
@@ -67,7 +73,10 @@ func TestOneSentence(t *testing.T) {
 			if err := json.Unmarshal([]byte(get("/api/v1"+path)), &api); err != nil || api.Sentence != said {
 				t.Errorf("the API says %q (%v), the command %q", api.Sentence, err, said)
 			}
-			_, page, _ := strings.Cut(get(path), `<p class="sentence">`)
+			head, page, _ := strings.Cut(get(path), `<p class="sentence">`)
+			if !strings.HasSuffix(strings.TrimSpace(head), word+"</span></h1>") {
+				t.Errorf("the command calls it %q, the page %s", word, head[max(0, len(head)-200):])
+			}
 			page, _, _ = strings.Cut(page, "</p>")
 			if html.UnescapeString(page) != said {
 				t.Errorf("the page says %q, the command %q", page, said)
@@ -76,7 +85,8 @@ func TestOneSentence(t *testing.T) {
 	}
 }
 
-func sentenceOfCommand(t *testing.T, s recorded) string {
+// answerOfCommand returns the word in the first line, and the sentence.
+func answerOfCommand(t *testing.T, s recorded) (word, sentence string) {
 	t.Helper()
 	i := inspector{&clients.Store{Config: &config.Config{}, Driver: s}}
 	at := s.Tick.UTC().Format(time.RFC3339Nano)
@@ -97,7 +107,8 @@ func sentenceOfCommand(t *testing.T, s recorded) string {
 	if want := map[why.State]int{why.Overdue: exit.Failed, why.NotKnown: exit.NotKnown}[answer.State]; code != want {
 		t.Errorf("exit code %d for the state %s, want %d", code, answer.State, want)
 	}
-	return answer.Sentence
+	head, _, _ := strings.Cut(text.String(), "\n")
+	return head[strings.LastIndex(head, ": ")+2:], answer.Sentence
 }
 
 // planeOf returns a function that reads from a plane of the store.
