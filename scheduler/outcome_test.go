@@ -74,6 +74,27 @@ func TestLateSuccess(t *testing.T) {
 	})
 }
 
+// A run succeeds after another node has recorded its tick as lost. The late end changes nothing: the tick stays lost, and the log
+// of the run's node has the lost lease and the outcome lost.
+func TestSuccessOfALostTick(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 30 * time.Second, Func: ignores(2 * time.Minute)})
+		n := c.start()
+		c.pass(time.Hour + time.Second)
+		n.partition()
+		c.start()
+		c.pass(time.Minute)
+		n.heal()
+		c.pass(30 * time.Minute)
+		if rs := c.ran("a"); len(rs) != 1 || rs[0].err != nil {
+			t.Errorf("the tick ran %d times, want once", len(rs))
+		}
+		c.wantTally("a", "lost 1")
+		c.wantLogged(1, "lease lost")
+		c.wantLogged(1, "run finished", "outcome", "lost")
+	})
+}
+
 // A grant that arrives when the grace of a drain is over starts nothing. The run is given back to
 // the other nodes, which find it on their rota.
 func TestGrantAfterTheGraceRunsElsewhere(t *testing.T) {
