@@ -76,7 +76,7 @@ func Command() *cobra.Command {
 			"show them. " +
 			config.TickEnv + " in the command's environment is the tick.\n\n" +
 			"Exit code: the code of the command, 128 + n if signal n ended it, 127 if there is no such command and 126\n" +
-			"if it cannot be run; 1 if the lock was lost or a signal came before it was acquired, 2 for wrong usage, the code of --conflict-exit-code (3) if\n" +
+			"if it cannot be run; 1 if the lock was lost or a signal came before the command was started, 2 for wrong usage, the code of --conflict-exit-code (3) if\n" +
 			"another owner held it for too long, 3 if the store is not fit for locks (see cronce doctor) or refuses the user,\n" +
 			"4 if the owner is not known. With --show no command runs: it prints the owners of the lock, and forced unlocks.\n\n" +
 			"With --force-unlock --reason TEXT no command runs either: it reads the owners of the lock, and takes the lock\n" +
@@ -326,6 +326,9 @@ func (s lockStore) check(ctx context.Context) error {
 	return err
 }
 
+// errUnstarted is the error of a command whose lease ended, or that was stopped, before its start.
+var errUnstarted = errors.New("lock: stopped before the command was started")
+
 // execute runs the command until it ends, or until it is stopped because ctx, the context of its
 // lease, has ended. When now ends too, the command is killed.
 func execute(ctx, now context.Context, fence int64, argv, environ []string, grace time.Duration, s streams) error {
@@ -337,7 +340,7 @@ func execute(ctx, now context.Context, fence int64, argv, environ []string, grac
 	c.SysProcAttr = childprocess.InOurGroup()
 	if err := c.Start(); err != nil {
 		if ctx.Err() != nil {
-			return errors.New("lock: stopped before the command was started")
+			return errUnstarted
 		}
 		return notRun(err)
 	}

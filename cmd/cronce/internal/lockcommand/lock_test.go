@@ -15,6 +15,8 @@ import (
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A signal between the grant and the start of the command is no fault of the command: its code would be 126.
@@ -64,11 +66,11 @@ func TestStoppedInDoubt(t *testing.T) {
 // waitedFor is a store that a command waits for.
 type waitedFor struct {
 	clients.Driver
-	looked, checked error
+	probed, checked error
 }
 
 func (w waitedFor) Inspect(context.Context, string) (driver.KeyState, error) {
-	return driver.KeyState{}, w.looked
+	return driver.KeyState{}, w.probed
 }
 func (w waitedFor) CheckStore(context.Context) ([]driver.Risk, error) { return nil, w.checked }
 func (w waitedFor) Explain(error) string                              { return "" }
@@ -81,7 +83,7 @@ func TestReasonIsRepeated(t *testing.T) {
 		store waitedFor
 		want  int // lines in three minutes
 	}{
-		"no answer":             {waitedFor{looked: down, checked: down}, 3},
+		"no answer":             {waitedFor{probed: down, checked: down}, 3},
 		"no writes":             {waitedFor{checked: fmt.Errorf("a replica: %w", driver.ErrUnfit)}, 3},
 		"all is well":           {waitedFor{}, 0},
 		"the check is in doubt": {waitedFor{checked: down}, 0},
@@ -94,6 +96,65 @@ func TestReasonIsRepeated(t *testing.T) {
 				over()
 				if n := strings.Count(printed.String(), "still waiting\n"); n != c.want {
 					t.Errorf("%d lines, want %d: %s", n, c.want, &printed)
+				}
+			})
+		})
+	}
+}
+
+// A granting store calls granted when it has granted a claim. With mute it does not answer the end of a run.
+type granting struct {
+	*memlock.Store
+	granted func()
+	mute    bool
+}
+
+func (g granting) CheckStore(context.Context) ([]driver.Risk, error) { return nil, nil }
+func (g granting) Namespace() string                                 { return "t" }
+func (g granting) Explain(error) string                              { return "" }
+func (g granting) Refuses(error) bool                                { return false }
+func (g granting) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
+	defer g.granted()
+	return g.Store.Claim(ctx, cs)
+}
+
+func (g granting) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
+	if g.mute {
+		return []series.EndAnswer{{Err: errors.New("no answer")}}
+	}
+	return g.Store.ReleaseRuns(ctx, es)
+}
+
+// A call that is stopped between the grant of its tick and the start of its command knows that the command was not started: it gives the tick
+// back, and another call runs it. A call whose lease is over by then has lost the lock.
+func TestTickGivenBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		signal bool
+		mute   bool
+		code   int
+		text   string
+	}{
+		"a signal":                 {true, false, exit.Failed, "stopped before the command was started; the tick of 2000-01-01T00:00:00.000Z was given back"},
+		"a signal, and no answer":  {true, true, exit.NotKnown, "whether the tick of 2000-01-01T00:00:00.000Z was given back is not known: no answer"},
+		"the machine is suspended": {false, false, exit.Failed, "was lost: the command of 2000-01-01T00:00:00.000Z was not started"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				g := granting{memlock.New(memlock.Options{}), stop, c.mute}
+				if !c.signal {
+					g.granted = func() { time.Sleep(4 * time.Second) }
+				}
+				f := lockFlags{schedule: schedule(t, "@every 1m"), ttl: 4 * time.Second}
+				s := lockStore{&clients.Store{Config: config.Default(nil), Driver: g}}
+				err := s.runTick(ctx, ctx, &cobra.Command{}, "k", []string{"false"}, nil, f)
+				if err == nil || exit.Code(err, true) != c.code || !strings.Contains(err.Error(), c.text) {
+					t.Errorf("%v, want the exit code %d", err, c.code)
+				}
+				next := tickCall{store: g.Store, node: "m", key: "lock/k", schedule: f.schedule, ttl: f.ttl}
+				if a, err := next.claim(t.Context()); err != nil || (a.Lease != nil) == c.mute {
+					t.Errorf("the next call gets %+v, %v", a, err)
 				}
 			})
 		})

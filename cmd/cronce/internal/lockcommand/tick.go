@@ -80,11 +80,12 @@ func (s lockStore) runTick(ctx, now context.Context, cmd *cobra.Command, key str
 	lease := a.Lease
 	stop := context.AfterFunc(ctx, func() { lease.Cancel(context.Cause(ctx)) })
 	defer stop()
-	if wait.Sleep(ctx, a.Wait) != nil || lease.Check() != nil {
-		_ = end(s.Front(), lease, series.EndRequest{State: series.RunUnstarted, Outcome: series.OutcomeUnstarted})
-		return exit.Doubt(fmt.Errorf("lock %q: the tick of %s was granted, and the command was not started", key, stamp(c.tick)))
+	if err = errUnstarted; wait.Sleep(ctx, a.Wait) == nil && lease.Check() == nil {
+		err = execute(lease.Context(), now, lease.Ref.Fence, argv, append(environ, config.TickEnv+"="+stamp(c.tick)), f.grace, cmd)
 	}
-	err = execute(lease.Context(), now, lease.Ref.Fence, argv, append(environ, config.TickEnv+"="+stamp(c.tick)), f.grace, cmd)
+	if errors.Is(err, errUnstarted) {
+		return s.giveBack(lease, key, stamp(c.tick))
+	}
 	e := series.EndRequest{Outcome: series.OutcomeOK, OK: true}
 	lost := errors.Is(context.Cause(lease.Context()), lock.ErrLost)
 	switch {
@@ -102,6 +103,18 @@ func (s lockStore) runTick(ctx, now context.Context, cmd *cobra.Command, key str
 		return s.Failed(ended)
 	}
 	return err
+}
+
+// giveBack gives back a tick whose command was not started: another call may run it.
+func (s lockStore) giveBack(lease *claimer.Lease, key, tick string) error {
+	lost := lease.Check() != nil
+	switch err := end(s.Front(), lease, series.EndRequest{State: series.RunUnstarted, Outcome: series.OutcomeUnstarted}); {
+	case lost || errors.Is(err, lock.ErrLost):
+		return fmt.Errorf("lock %q was lost: the command of %s was not started", key, tick)
+	case err != nil:
+		return exit.Doubt(fmt.Errorf("lock %q: stopped before the command was started; whether the tick of %s was given back is not known: %w", key, tick, err))
+	}
+	return fmt.Errorf("lock %q: stopped before the command was started; the tick of %s was given back", key, tick)
 }
 
 // refuses reports whether the store refuses a request, so that a repeat is useless.
