@@ -50,12 +50,12 @@ func TestWhyPrintsOutput(t *testing.T) {
 	}
 }
 
-// If an output cannot be read, the answer is still printed.
+// If an output cannot be read, the answer is still printed. A forged outcome does not steer the terminal.
 func TestWhyWithoutOutput(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	report := whyReport{Answer: why.Answer{Sentence: "It ran."}, OutputUnknown: "no\x1b table"}
-	if err := printWhy(&b, &series.Journal{}, &series.Series{}, report, command.OutputText); err != nil || !strings.HasSuffix(b.String(), "It ran.\n\nIts output is not known: no\\x1b table\n") {
+	report := whyReport{Answer: why.Answer{Outcome: "bad\x1b", Sentence: "It ran."}, OutputUnknown: "no\x1b table"}
+	if err := printWhy(&b, &series.Journal{}, &series.Series{}, report, command.OutputText); err != nil || !strings.HasSuffix(b.String(), ": bad\\x1b\nIt ran.\n\nIts output is not known: no\\x1b table\n") {
 		t.Errorf("%v: %q", err, b.String())
 	}
 }
