@@ -108,7 +108,8 @@ type node struct {
 	held     []held
 	well     time.Time // since when it can reach the store, in a storm; zero: it cannot
 	born     time.Time
-	gone     time.Time    // when stop was called; zero: not yet
+	gone     time.Time // when stop was called; zero: not yet
+	grace    time.Duration
 	hung     atomic.Int64 // until when its logger and an observer hang, in Unix ns
 }
 
@@ -252,6 +253,7 @@ func (c *world) create(jobs ...scheduler.Job) *node {
 	if c.setup != nil {
 		c.setup(len(c.nodes), &cfg)
 	}
+	n.grace = cmp.Or(cfg.Grace, 20*time.Second)
 	made, err := scheduler.New(cfg)
 	if err != nil {
 		c.t.Fatal(err)

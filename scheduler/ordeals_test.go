@@ -244,6 +244,15 @@ func (s *simulation) prompt() {
 	}
 }
 
+// drained wants no function to begin once the grace of its node's drain is over.
+func (s *simulation) drained() {
+	for _, r := range s.ranAny() {
+		if gone := r.node.gone; !gone.IsZero() && r.began.Sub(gone) > r.node.grace {
+			s.t.Errorf("%s began at %v on %s, which was stopped at %v and has %v of grace", r.ID, r.began.UTC(), r.node.ID(), gone.UTC(), r.node.grace)
+		}
+	}
+}
+
 // placed wants a run to hold each place in a limit that is taken, and its function to go on, or to have just ended.
 func (s *simulation) placed() {
 	limited := s.limited()

@@ -82,6 +82,12 @@ func newSimulation(t testing.TB, seed uint64, open func(*world) store) *simulati
 	s.described = map[string]bool{}
 	s.release = slices.Clone(s.jobs)
 	s.mixed = true
+	s.setup = func(i int, cfg *scheduler.Config) {
+		cfg.Concurrency = s.slots
+		if d := throw(seed, uint64(5_000_000+i)); d.n(2) == 0 { // a drain is over before a claim is answered
+			cfg.Grace = time.Millisecond + d.long(2*time.Second)
+		}
+	}
 	if _, own := s.store.(*memlock.Store); own {
 		s.partitions = 1 + s.n(3)
 	}
@@ -186,6 +192,7 @@ func (s *simulation) play(d time.Duration) {
 	s.within()
 	s.placed()
 	s.prompt()
+	s.drained()
 	s.masked()
 	s.replaced()
 	s.recorded()
