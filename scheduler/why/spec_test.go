@@ -46,6 +46,8 @@ func TestExplainWithTwoSpecs(t *testing.T) {
 			phrase: "Not decided yet: it was due 1m40s ago, and its deadline is not over."},
 		"due, and the newer one was used last": {newer: every10, first: -900, last: 100, state: why.Undecided, inUse: every10,
 			phrase: "Not decided yet: it was due 1m40s ago, and its deadline is not over."},
+		"a tick to come of the older one": {tick: 300, newer: next, first: 30, last: 100, state: why.NotATick, inUse: next,
+			phrase: `Not a tick: "1-59/5 * * * *" has none at that instant. The nearest: Fri 2027-03-26 03:01:00 +00:00 and Fri 2027-03-26 03:06:00 +00:00.`},
 		"no tick before the newer one was in force": {tick: -60, newer: "* * * * *", first: 30, last: 100, state: why.NotATick, inUse: every5,
 			phrase: `Not a tick: "*/5 * * * *" has none at that instant. The nearest: Fri 2027-03-26 02:55:00 +00:00 and Fri 2027-03-26 03:00:00 +00:00.`},
 	} {

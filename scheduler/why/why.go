@@ -172,7 +172,8 @@ func (c *tickCase) specText(l *series.Line) string {
 }
 
 // inForce returns the spec that decided the tick or would decide it: of the specs that have the
-// tick and were seen before it, the one used last.
+// tick and were seen before it, the one used last. If the instant is no tick, a spec that has it was
+// replaced before, and it is one of the others.
 func (c *tickCase) inForce() *spec.Schedule {
 	decided := ""
 	if len(c.own) > 0 {
@@ -180,6 +181,7 @@ func (c *tickCase) inForce() *spec.Schedule {
 	} else if c.line != nil {
 		decided = c.line.Revision
 	}
+	none := c.state == NotATick && c.Tick.After(c.report.Begins)
 	var found *spec.Schedule
 	best, used := -1, int64(0)
 	for i := range c.Journal.Revisions {
@@ -189,7 +191,7 @@ func (c *tickCase) inForce() *spec.Schedule {
 			continue
 		}
 		fits := 0
-		for _, fit := range []bool{cmp.Or(r.Since, r.First) < c.ms, s.NextMilli(c.ms-1) == c.ms, r.Revision == decided} {
+		for _, fit := range []bool{cmp.Or(r.Since, r.First) < c.ms, (s.NextMilli(c.ms-1) == c.ms) != none, r.Revision == decided} {
 			fits *= 2
 			if fit {
 				fits++
