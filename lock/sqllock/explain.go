@@ -23,6 +23,8 @@ const (
 	mayNotWrite    = "the process may not write to the file of the database"
 	noDatabase     = "the server has no such database"
 	sharedSession  = "a pooler shares the sessions of the server: add default_query_exec_mode=cache_describe to the address of the database"
+	statementMode  = "a pooler allows no transactions: set its pool_mode to transaction or to session"
+	poolerAlone    = "a pooler could not reach the server, and refuses requests until it tries again (server_login_retry)"
 	noTables       = "the tables are missing: run cronce migrate, or see CreateTables"
 	otherTables    = "the tables are of another version: run cronce migrate, or see CreateTables"
 	readOnly       = "the server takes no writes: it is a replica, or it is read-only"
@@ -56,6 +58,13 @@ var states = []struct{ code, text string }{
 	{"57P0", starts},
 	{"40", busyOrDeadlock},
 	{"55P03", busyOrDeadlock},
+}
+
+// poolers explain errors of PgBouncer by a part of their text: it has the code 08P01 for all of them.
+var poolers = []struct{ part, text string }{
+	{"transaction blocks not allowed", statementMode},
+	{"no more connections allowed", noConnection},
+	{"server login has been failing", poolerAlone},
 }
 
 // numbers explain the codes of MySQL, as its errors begin.
@@ -155,7 +164,7 @@ func explainCode(err error) string {
 				return s.text
 			}
 		}
-		return ""
+		return explainPooler(state)
 	}
 	if code, ok := errors.AsType[interface {
 		error
@@ -166,6 +175,16 @@ func explainCode(err error) string {
 	for _, n := range numbers {
 		if strings.Contains(err.Error(), n.code+" ") || strings.Contains(err.Error(), n.code+":") {
 			return n.text
+		}
+	}
+	return ""
+}
+
+// explainPooler explains an error that a pooler made in place of the server.
+func explainPooler(err stated) string {
+	for _, p := range poolers {
+		if err.SQLState() == "08P01" && strings.Contains(err.Error(), p.part) {
+			return p.text
 		}
 	}
 	return ""

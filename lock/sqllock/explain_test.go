@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
@@ -83,6 +85,33 @@ func TestExplainSharedSession(t *testing.T) {
 		_, err := d.Acquire(t.Context(), a)
 		if got := d.Explain(err); err == nil || !strings.Contains(err.Error(), code) || !strings.Contains(got, "default_query_exec_mode=cache_describe") {
 			t.Errorf("%v, which must be the code %s, is explained as %q", err, code, got)
+		}
+	}
+}
+
+// PgBouncer answers with one code, whatever it refuses. What it allows, it passes on: statements that begin no transaction
+// pass it with pool_mode = statement, so Check begins one.
+func TestExplainPooler(t *testing.T) {
+	t.Parallel()
+	on := postgres(t)
+	db, l := on.lossyOn(t)
+	answer := &pgconn.PgError{Severity: "FATAL", Code: "08P01"}
+	l.Before = func(query string) error {
+		if query == "COMMIT" {
+			return answer
+		}
+		return nil
+	}
+	d := newDriver(t, db, on.dialect, sqllock.Options{})
+	for message, want := range map[string]string{
+		"transaction blocks not allowed in statement pooling mode":            "pool_mode to transaction",
+		"no more connections allowed (max_client_conn)":                       "no connection left",
+		"server login has been failing, try again later (server_login_retry)": "server_login_retry",
+		"something else": "",
+	} {
+		answer.Message = message
+		if err := d.Check(t.Context()); err == nil || !strings.Contains(d.Explain(err), want) || want == "" && d.Explain(err) != "" {
+			t.Errorf("%v is explained as %q, want %q", err, d.Explain(err), want)
 		}
 	}
 }
