@@ -177,6 +177,7 @@ func TestPauseUntil(t *testing.T) {
 	cronce(t, append(pause, "--until", until, "--op", "one")...).want(t, exit.Fine, "the operation one was done before, as change 1; since then pause by ann@host")
 	cronce(t, append(pause, "--until", "yesterday")...).want(t, exit.WrongUsage, "--until")
 	cronce(t, append(pause, "--until", "-1h")...).want(t, exit.WrongUsage, `--until is "-1h", must be RFC 3339`)
+	cronce(t, append(pause, "--until", "+9999999h")...).want(t, exit.WrongUsage, "how long from now (+8h), up to 2562047h")
 	cronce(t, append(pause, "--until", "2020-01-01")...).want(t, exit.WrongUsage, "must be to come")
 	cronce(t, "why", "job", "next", "--redis", cl.url).want(t, exit.Fine, "Due in ", "Paused by ann@host since ", ": gateway maintenance. Unless the job is resumed before")
 	cronce(t, "resume", "job", "--reason", "it is back", "--who", "bob", "--redis", cl.url).want(t, exit.Fine, "job is resumed: its pause ends, by bob, at 2", ": it is back", "the next that runs is ")

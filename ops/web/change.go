@@ -142,7 +142,7 @@ func endOf(text string, now time.Time) (until time.Time, relative bool, fault st
 	if t, ok := instantOf(text); ok {
 		return t, false, ""
 	}
-	return until, false, fmt.Sprintf("until is %q, must be how long from now (+8h), RFC 3339, or an instant in UTC (2026-01-31 02:00)", clip(text))
+	return until, false, fmt.Sprintf("until is %q, must be how long from now (+8h) up to 2562047h, RFC 3339, or an instant in UTC (2026-01-31 02:00)", clip(text))
 }
 
 // change reads the state of a job and requests a change of it. It does not end with its request, so that

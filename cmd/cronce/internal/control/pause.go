@@ -186,7 +186,7 @@ func untilWhen(text string, now time.Time) (until time.Time, err error) {
 	}
 	until, err = command.ParseTime(text, time.UTC)
 	if err != nil {
-		return until, exit.Usagef("--until %w, or how long from now (+8h)", err)
+		return until, exit.Usagef("--until %w, or how long from now (+8h), up to 2562047h", err)
 	}
 	if !until.After(now) {
 		return until, exit.Usagef("--until is %s, must be to come: it is %s", until.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
