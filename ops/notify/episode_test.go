@@ -23,7 +23,7 @@ func nodes(alive bool) *ops.NodeList {
 	if alive {
 		m.Until = at(11).UnixMilli()
 	}
-	return ops.NewNodeList(series.MemberList{Now: at(10).UnixMilli(), Members: []series.Member{m}}, nil)
+	return ops.NewNodeList(series.MemberList{Now: at(10).UnixMilli(), Members: []series.Member{{Node: "web-0", Until: at(2).UnixMilli()}, m}}, nil)
 }
 
 // snapshot returns a snapshot of ten minutes past three.
@@ -308,6 +308,9 @@ func TestTaken(t *testing.T) {
 		t.Errorf("%+v of %+v", got, bad)
 	}
 	tr.leave([]event{{resolve, bad[0].episode}}) // of the time before it opened again
+	tr.settle = time.Minute
+	tr.next(snapshot(overdue("a"), overdue("b")), three)
+	tr.leave(bad[1:]) // of an earlier episode: this one may end before it has lasted, and then has no end to send
 	if got := tr.taken(); len(got) != 0 {
 		t.Errorf("taken again: %+v", got)
 	}

@@ -257,7 +257,7 @@ func TestCounters(t *testing.T) {
 func TestQueue(t *testing.T) {
 	q := queue{wake: make(chan struct{}, 1)}
 	e := func(action, key string) event { return event{action, episode{Key: key}} }
-	q.add(three, e(trigger, "a"), e(trigger, "b"), e(trigger, "a"), e(resolve, "a"))
+	q.add(three, e(trigger, "a"), e(trigger, "b"), e(trigger, "a"), e(resolve, "a"), e(resolve, "a"))
 	if len(q.items) != 3 {
 		t.Errorf("%d items", len(q.items))
 	}

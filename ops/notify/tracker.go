@@ -92,10 +92,11 @@ func mayLast(s *ops.Snapshot, e *episode) bool {
 	return j != nil && j.State == ops.Unknown
 }
 
-// leave notes events that another replica sends.
+// leave notes events that another replica sends. The trigger of an earlier episode with the same key is not that of one
+// that has not lasted yet: its end would not be sent.
 func (t *tracker) leave(events []event) {
 	for i := range events {
-		if o := t.open[events[i].Key]; o != nil && events[i].Action == trigger {
+		if o := t.open[events[i].Key]; o != nil && o.triggered && events[i].Action == trigger {
 			o.left = true
 		}
 	}
