@@ -1,6 +1,7 @@
 package outbound_test
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -11,12 +12,14 @@ import (
 	"github.com/cronce/cronce/internal/outbound"
 )
 
-// A client connects to no private address unless it may, also if a name leads there, and follows no
-// redirect.
+// A client connects to no private address unless it may, also if a name leads there, follows no
+// redirect, and uses no connection twice, no proxy of the environment and no TLS before 1.2.
 func TestNewClient(t *testing.T) {
 	requests := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests++
+		if requests++; !r.Close {
+			t.Error("the connection is kept")
+		}
 		http.Redirect(w, r, "/elsewhere", http.StatusFound)
 	}))
 	t.Cleanup(s.Close)
@@ -26,7 +29,11 @@ func TestNewClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reply, err := outbound.NewClient(private).Do(r)
+		client := outbound.NewClient(private)
+		if transport := client.Transport.(*http.Transport); transport.Proxy != nil || transport.TLSClientConfig.MinVersion != tls.VersionTLS12 {
+			t.Errorf("%+v", transport)
+		}
+		reply, err := client.Do(r)
 		if _, refused := errors.AsType[*outbound.AddressError](outbound.Bare(err)); refused == private {
 			t.Errorf("private addresses allowed: %t: %v", private, err)
 		}

@@ -107,6 +107,18 @@ func TestAnswerIsMasked(t *testing.T) {
 	}
 }
 
+// A secret of which only the first part is within the kept 4 KiB is masked too.
+func TestSecretAtTheCut(t *testing.T) {
+	url := serve(t, func(w nethttp.ResponseWriter, _ *nethttp.Request) {
+		w.WriteHeader(403)
+		_, _ = io.WriteString(w, strings.Repeat("x", maxKept-6)+"hunter22")
+	})
+	err := try(t, t.Context(), Request{URL: url, Secrets: []string{"hunter22"}})
+	if e, ok := errors.AsType[*StatusError](err); !ok || !strings.HasSuffix(e.Body, "x[maske") {
+		t.Errorf("%v", err)
+	}
+}
+
 // An endless response is read up to 1 MiB.
 func TestLongAnswer(t *testing.T) {
 	const gib = 1 << 30

@@ -105,6 +105,9 @@ func TestDoubt(t *testing.T) {
 			w.Header().Set("Content-Length", "100001")
 			_, _ = w.Write(make([]byte, 100_000))
 		},
+		"long headers": func(w nethttp.ResponseWriter, _ *nethttp.Request) {
+			w.Header().Set("X-Long", strings.Repeat("x", maxHeader+8<<10))
+		},
 		"no HTTP": func(w nethttp.ResponseWriter, _ *nethttp.Request) {
 			c, _, _ := w.(nethttp.Hijacker).Hijack()
 			_, _ = c.Write([]byte("hello\r\n\r\n"))

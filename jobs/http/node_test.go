@@ -104,3 +104,31 @@ func TestAnswerIsKept(t *testing.T) {
 type observer func(scheduler.Event)
 
 func (o observer) Observe(e scheduler.Event) { o(e) }
+
+// A run whose lease is over sends nothing, also if its context goes on, as that of a process that was paused does at first.
+func TestLeaseIsOver(t *testing.T) {
+	server := httptest.NewServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) { t.Error("a request was sent") }))
+	defer server.Close()
+	f, err := http.New(http.Request{URL: server.URL, AllowPrivate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var over *scheduler.Run
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	job := scheduler.Job{Name: "get", Spec: "@every 1s", Deadline: time.Hour, Func: func(_ context.Context, run *scheduler.Run) error {
+		over = run
+		stop()
+		return nil
+	}}
+	n, err := scheduler.New(scheduler.Config{Store: memlock.New(memlock.Options{}), Jobs: []scheduler.Job{job}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := f(t.Context(), over); err == nil {
+		t.Error("a request without a lease has succeeded")
+	}
+}

@@ -37,6 +37,7 @@ func TestFaults(t *testing.T) {
 		`no JSON when it is rendered`:                                                {Body: "{{.Job}}", Headers: map[string]string{"Content-Type": "application/vnd.x+json"}},
 		`(range is not allowed)`:                                                     {Body: `{{range 99999999999}}{{end}}`},
 		`body is longer when it is rendered`:                                         {Body: `"` + strings.Repeat("x", 64<<10) + `"`},
+		`longer when it is rendered, must be up to 65536 bytes`:                      {Body: `"` + strings.Repeat("x", 32<<10) + "{{.Job}}" + strings.Repeat("x", 32<<10) + `"`},
 		`expect[1] is 600, must be 200 to 599`:                                       {Expect: []int{204, 600}},
 		`expect[0] is 199, must be 200 to 599`:                                       {Expect: []int{199, 204}},
 		`timeout is -1s, must be 0 or more`:                                          {Timeout: -time.Second},

@@ -140,6 +140,7 @@ func TestEventsAreCounted(t *testing.T) {
 		want  string // of the metrics that are not 0
 	}{
 		{scheduler.Event{Kind: scheduler.EventRunStarted, Attempt: 1, Late: 20 * time.Millisecond}, "cronce_start_lateness_seconds"},
+		{scheduler.Event{Kind: scheduler.EventRunStarted, Attempt: 1, Late: -time.Millisecond}, "cronce_start_lateness_seconds"}, // within the tolerance
 		{scheduler.Event{Kind: scheduler.EventRunStarted, Attempt: 2}, "cronce_start_lateness_seconds cronce_takeovers_total"},
 		{scheduler.Event{Kind: scheduler.EventRunFinished, Outcome: "panic", Took: time.Second}, "cronce_run_duration_seconds cronce_runs_total{panic}"},
 		{scheduler.Event{Kind: scheduler.EventTickFinished, Outcome: "lost", Shards: 3}, "cronce_sharded_ticks_total{lost}"},
@@ -192,6 +193,9 @@ func TestNode(t *testing.T) {
 	if _, err := registry.Gather(); err != nil {
 		t.Errorf("a scrape with a node: %v", err)
 	}
+	if n := testutil.CollectAndCount(m, "cronce_clock_offset_seconds"); n != 0 {
+		t.Errorf("%d offsets from a clock that is not known", n)
+	}
 	if _, err := scheduler.New(config); err == nil || !strings.Contains(err.Error(), "observers[0]: metrics: another node has them") {
 		t.Errorf("a second node: %v", err)
 	}
@@ -209,6 +213,9 @@ func notZero(t *testing.T, m *metrics.Metrics) string {
 	var names []string
 	for _, f := range families {
 		for _, s := range f.GetMetric() {
+			if s.GetHistogram().GetSampleSum() < 0 {
+				t.Errorf("the sum of %s decreases", f.GetName())
+			}
 			if s.GetCounter().GetValue() != 1 && s.GetHistogram().GetSampleCount() != 1 {
 				continue
 			}

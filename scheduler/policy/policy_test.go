@@ -67,7 +67,7 @@ func TestText(t *testing.T) {
 	if got, err := policy.Parse("new:1/overlap:queue/what"); got != (policy.Record{Overlap: policy.Queue}) || err != nil {
 		t.Errorf("of a newer version: got %+v, %v", got, err)
 	}
-	for _, text := range []string{"deadline:", "deadline:soon/jitter:1s", "overlap:skip/jitter:-1s", "deadline:x/deadline:1s", "limit:", "limit:a", "limit:a*0", "limit:a*x", "limit:*3"} {
+	for _, text := range []string{"deadline:", "deadline:soon/jitter:1s", "overlap:skip/jitter:-1s", "deadline:x/deadline:1s", "deadline:x/limit:a*1", "limit:", "limit:a", "limit:a*0", "limit:a*x", "limit:*3"} {
 		if _, err := policy.Parse(text); err == nil {
 			t.Errorf("%q is accepted", text)
 		}
