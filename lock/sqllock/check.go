@@ -15,11 +15,11 @@ import (
 // tables, and its settings keep the promises of the package. Check writes nothing. The error joins
 // everything that Check found; an error that is not a *SettingError is doubt.
 func (d *Driver) Check(ctx context.Context) error {
-	look := withSession[none]
+	within := withSession[none]
 	if d.grammar.dialect == PostgreSQL {
-		look = step[none] // behind a pooler that allows no transactions, locks alone would work
+		within = step[none] // behind a pooler that allows no transactions, locks alone would work
 	}
-	if _, err := look(ctx, d, func(s session) (none, error) { return none{}, d.tables(ctx, s) }); err != nil {
+	if _, err := within(ctx, d, func(s session) (none, error) { return none{}, d.tables(ctx, s) }); err != nil {
 		return failed("check", err)
 	}
 	var found []error

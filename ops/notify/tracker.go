@@ -92,8 +92,8 @@ func mayLast(s *ops.Snapshot, e *episode) bool {
 	return j != nil && j.State == ops.Unknown
 }
 
-// leave notes events that another replica sends. The trigger of an earlier episode with the same key is not that of one
-// that has not lasted yet: its end would not be sent.
+// leave notes events that another replica sends. An episode that has not lasted yet has no trigger among them: one with its key
+// belongs to an earlier episode.
 func (t *tracker) leave(events []event) {
 	for i := range events {
 		if o := t.open[events[i].Key]; o != nil && o.triggered && events[i].Action == trigger {

@@ -154,6 +154,18 @@ func TestOncePerTick(t *testing.T) {
 	})
 }
 
+// A call that is early claims the tick at its instant, not after it.
+func TestEarlyCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newCrowd(t, "* * * * *")
+		time.Sleep(40 * time.Second)
+		if m.call(0); time.Now().Second() != 0 || time.Now().Nanosecond() != 0 {
+			t.Errorf("the call ran its command at %v", time.Now())
+		}
+		m.want("00:01:00")
+	})
+}
+
 // The first call of all is late, and no machine calls for two ticks: they are missed, and no tick
 // is overdue.
 func TestTicksNobodyAsksFor(t *testing.T) {
@@ -274,7 +286,7 @@ func (s silent) Now(context.Context) ([]driver.ClockReading, error) { return nil
 // not.
 func TestTickInDoubt(t *testing.T) {
 	broken, refused := errors.New("no answer"), errors.New("refused")
-	for err, want := range map[error]time.Duration{broken: askFor, refused: 0, lock.ErrUnsupported: 0} {
+	for err, want := range map[error]time.Duration{broken: askFor, refused: 0, lock.ErrUnsupported: 0, lock.ErrUnfit: 0} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			c := tickCall{store: silent{memlock.New(memlock.Options{}), err}, node: "m", key: "lock/k", schedule: schedule(t, "* * * * *"), ttl: time.Second,
@@ -282,6 +294,44 @@ func TestTickInDoubt(t *testing.T) {
 			_, got := c.claim(t.Context())
 			if !errors.Is(got, err) || time.Since(began).Round(2*time.Second) != want {
 				t.Errorf("got %v after %v, want %v after %v", got, time.Since(began), err, want)
+			}
+		})
+	}
+}
+
+// answering is a store that gives these answers to the requests that end a run.
+type answering struct {
+	*memlock.Store
+	answers *[]series.EndAnswer
+}
+
+func (a answering) ReleaseRuns(context.Context, []series.EndRequest) []series.EndAnswer {
+	next := (*a.answers)[:1]
+	*a.answers = (*a.answers)[1:]
+	return next
+}
+
+// A run that the store does not end was lost, unless an earlier request without an answer may have ended it: that is doubt.
+func TestEndInDoubt(t *testing.T) {
+	broken := series.EndAnswer{Err: errors.New("no answer")}
+	for name, c := range map[string]struct {
+		answers     []series.EndAnswer
+		ended, lost bool
+	}{
+		"ended":              {[]series.EndAnswer{{Ended: true}}, true, false},
+		"ended at last":      {[]series.EndAnswer{broken, broken, {Ended: true}}, true, false},
+		"settled by another": {[]series.EndAnswer{{}}, false, true},
+		"perhaps by this":    {[]series.EndAnswer{broken, {}}, false, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := answering{memlock.New(memlock.Options{}), &c.answers}
+			a, err := (&tickCall{store: store, node: "m", key: "lock/k", schedule: schedule(t, "* * * * *"), ttl: 10 * time.Second}).claim(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = end(series.FrontOf(store), a.Lease, series.EndRequest{Outcome: series.OutcomeOK, OK: true})
+			if (err == nil) != c.ended || errors.Is(err, lock.ErrLost) != c.lost || len(c.answers) > 0 {
+				t.Errorf("%s: %v, and %d answers are left", name, err, len(c.answers))
 			}
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/clients"
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
@@ -158,5 +159,22 @@ func TestTickGivenBack(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A forced unlock without a fence takes the lock from all present holders, in whatever order the store names them.
+func TestLatestFence(t *testing.T) {
+	for want, holders := range map[int64][]driver.Holder{0: nil, 9: {{Fence: 7}, {Fence: 9}, {Fence: 8}, {Fence: 0}}} {
+		if got := latestFence(holders); got != want {
+			t.Errorf("%d, want %d", got, want)
+		}
+	}
+}
+
+// In JSON the time that a holder has left is in milliseconds, and a lock that is shared has no limit.
+func TestReport(t *testing.T) {
+	r := lockReportOf("k", []driver.Holder{{Owner: "a", Limit: lock.NoLimit, Left: 1500 * time.Millisecond}, {Owner: "b", Limit: 3}}, 0, nil)
+	if a, b := r.Holders[0], r.Holders[1]; a.LeftMs != 1500 || a.Limit != nil || b.Limit == nil || *b.Limit != 3 {
+		t.Errorf("%+v %+v", a, b)
 	}
 }
