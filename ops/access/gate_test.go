@@ -247,7 +247,8 @@ func TestNoSessionOfAProxy(t *testing.T) {
 	}
 }
 
-// Reads and changes have allowances of their own, and each caller has its own. They come back with time.
+// Reads and changes have allowances of their own, and each caller has its own, as each address has for guesses. They come back
+// with time.
 func TestAllowances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := newGate(t)
@@ -267,9 +268,20 @@ func TestAllowances(t *testing.T) {
 		if n := allowed(g.MayChange, bob); n != changesAtOnce {
 			t.Errorf("%d changes of another caller", n)
 		}
+		guess := func(Caller) bool { return g.mayGuess("192.0.2.1") }
+		if n := allowed(guess, Caller{}); n != failuresFree {
+			t.Errorf("%d guesses", n)
+		}
 		time.Sleep(time.Second)
+		if n := allowed(guess, Caller{}); n != 0 {
+			t.Errorf("%d guesses a second later", n)
+		}
 		if changes, reads := allowed(g.MayChange, ann), allowed(g.MayRead, ann); changes != changesPerSec || reads != readsPerSec {
 			t.Errorf("a second later %d changes and %d reads", changes, reads)
+		}
+		time.Sleep(failuresEvery - time.Second)
+		if n := allowed(guess, Caller{}); n != 1 {
+			t.Errorf("%d guesses after %v", n, failuresEvery)
 		}
 	})
 }

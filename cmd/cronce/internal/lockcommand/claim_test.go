@@ -336,3 +336,58 @@ func TestEndInDoubt(t *testing.T) {
 		})
 	}
 }
+
+// forgetful is a store that forgets its series at the first claim.
+type forgetful struct {
+	*memlock.Store
+	forgot, known bool
+}
+
+func (f *forgetful) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
+	f.known = true
+	return f.Store.Open(ctx, os)
+}
+
+func (f *forgetful) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
+	if !f.forgot {
+		f.forgot, f.known = true, false
+	}
+	if !f.known {
+		return []series.Answer{{Kind: series.KindUnknown}}
+	}
+	return f.Store.Claim(ctx, cs)
+}
+
+// stepping is a store whose clock steps ahead at the first claim.
+type stepping struct {
+	*memlock.Store
+	step func()
+}
+
+func (s stepping) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
+	s.step()
+	return s.Store.Claim(ctx, cs)
+}
+
+// A call asks again if the store has forgotten the series, or if the store's clock has stepped.
+func TestAskedAgain(t *testing.T) {
+	for name, store := range map[string]func() tickStore{
+		"forgotten": func() tickStore { return &forgetful{Store: memlock.New(memlock.Options{})} },
+		"stepped": func() tickStore {
+			ahead := time.Duration(0)
+			now := func() time.Time { return time.Now().Add(ahead) }
+			return stepping{memlock.New(memlock.Options{Now: now}), func() { ahead = 2 * askTime }}
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := tickCall{store: store(), node: "m", key: "lock/k", schedule: schedule(t, "* * * * *"), ttl: 10 * time.Second}
+			a, err := c.claim(t.Context())
+			if err != nil || a.Kind != series.KindGranted {
+				t.Fatalf("%s: got %+v, %v, want a lease", name, a, err)
+			}
+			if err := end(series.FrontOf(c.store), a.Lease, series.EndRequest{Outcome: series.OutcomeOK, OK: true}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -68,6 +68,7 @@ func TestStoppedInDoubt(t *testing.T) {
 type waitedFor struct {
 	clients.Driver
 	probed, checked error
+	refuses         bool
 }
 
 func (w waitedFor) Inspect(context.Context, string) (driver.KeyState, error) {
@@ -75,9 +76,10 @@ func (w waitedFor) Inspect(context.Context, string) (driver.KeyState, error) {
 }
 func (w waitedFor) CheckStore(context.Context) ([]driver.Risk, error) { return nil, w.checked }
 func (w waitedFor) Explain(error) string                              { return "" }
-func (w waitedFor) Refuses(error) bool                                { return false }
+func (w waitedFor) Refuses(error) bool                                { return w.refuses }
 
-// Whoever waits sees why, and a minute later sees it again: also on a store that answers, and takes no writes.
+// Whoever waits sees why, and a minute later sees it again: also on a store that answers, and takes no writes. The wait for
+// a store that refuses the user three times in a row ends.
 func TestReasonIsRepeated(t *testing.T) {
 	down := errors.New("down")
 	for name, c := range map[string]struct {
@@ -86,17 +88,27 @@ func TestReasonIsRepeated(t *testing.T) {
 	}{
 		"no answer":             {waitedFor{probed: down, checked: down}, 3},
 		"no writes":             {waitedFor{checked: fmt.Errorf("a replica: %w", driver.ErrUnfit)}, 3},
+		"the user is refused":   {waitedFor{probed: down, refuses: true}, 1},
 		"all is well":           {waitedFor{}, 0},
 		"the check is in doubt": {waitedFor{checked: down}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var printed strings.Builder
-				over := lockStore{&clients.Store{Config: config.Default(nil), Driver: c.store}}.reportDoubt(t.Context(), &printed, "k", func(error) { t.Error("given up") })
+				var given time.Duration
+				began := time.Now()
+				over := lockStore{&clients.Store{Config: config.Default(nil), Driver: c.store}}.reportDoubt(t.Context(), &printed, "k", func(error) {
+					if given = time.Since(began); !c.store.refuses {
+						t.Error("given up")
+					}
+				})
 				time.Sleep(3*time.Minute + probeEvery/2)
 				over()
 				if n := strings.Count(printed.String(), "still waiting\n"); n != c.want {
 					t.Errorf("%d lines, want %d: %s", n, c.want, &printed)
+				}
+				if c.store.refuses && given != mostRefusals*probeEvery {
+					t.Errorf("given up after %v", given)
 				}
 			})
 		})
