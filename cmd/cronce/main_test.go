@@ -14,6 +14,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/cronce/cronce/cmd/internal/childprocess"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/serverprocess"
 )
 
@@ -109,17 +110,4 @@ func write(t *testing.T, name, text string) {
 const patience = 2 * time.Minute
 
 // eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for !holds() {
-		select {
-		case <-again.C:
-		case <-deadline.C:
-			t.Fatalf("after %v still not: %s", patience, what)
-		}
-	}
-}
+var eventually = rig.Eventually

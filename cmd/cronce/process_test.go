@@ -1,15 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/cronce/cronce/cmd/internal/terminal"
+	"github.com/cronce/cronce/internal/serverprocess"
 )
 
 // A child is a real process of this binary.
@@ -17,8 +16,8 @@ type child struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	stdin  io.Closer
-	stdout *output
-	stderr *output
+	stdout *serverprocess.Output
+	stderr *serverprocess.Output
 	gone   chan struct{}
 }
 
@@ -31,7 +30,7 @@ func start(t *testing.T, args ...string) *child {
 // startWith starts a process with further environment variables.
 func startWith(t *testing.T, environ []string, args ...string) *child {
 	t.Helper()
-	c := &child{t: t, cmd: exec.Command(os.Args[0], args...), stdout: &output{}, stderr: &output{}, gone: make(chan struct{})}
+	c := &child{t: t, cmd: exec.Command(os.Args[0], args...), stdout: &serverprocess.Output{}, stderr: &serverprocess.Output{}, gone: make(chan struct{})}
 	c.cmd.Stdout, c.cmd.Stderr = c.stdout, c.stderr
 	c.run(environ)
 	return c
@@ -40,7 +39,7 @@ func startWith(t *testing.T, environ []string, args ...string) *child {
 // startTo starts a process whose output goes to a file.
 func startTo(t *testing.T, out *os.File, args ...string) *child {
 	t.Helper()
-	c := &child{t: t, cmd: exec.Command(os.Args[0], args...), stdout: &output{}, stderr: &output{}, gone: make(chan struct{})}
+	c := &child{t: t, cmd: exec.Command(os.Args[0], args...), stdout: &serverprocess.Output{}, stderr: &serverprocess.Output{}, gone: make(chan struct{})}
 	c.cmd.Stdout, c.cmd.Stderr = out, out
 	c.run(nil)
 	return c
@@ -49,7 +48,7 @@ func startTo(t *testing.T, out *os.File, args ...string) *child {
 // startOn starts a process whose input comes from a file.
 func startOn(t *testing.T, in *os.File, args ...string) *child {
 	t.Helper()
-	c := &child{t: t, cmd: exec.Command(os.Args[0], args...), stdout: &output{}, stderr: &output{}, gone: make(chan struct{})}
+	c := &child{t: t, cmd: exec.Command(os.Args[0], args...), stdout: &serverprocess.Output{}, stderr: &serverprocess.Output{}, gone: make(chan struct{})}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = in, c.stdout, c.stderr
 	c.run(nil)
 	return c
@@ -124,22 +123,4 @@ func (c *child) logs(message string) (lines []terminal.LogLine) {
 		}
 	}
 	return lines
-}
-
-// An output keeps what a process prints, while it prints.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
 }

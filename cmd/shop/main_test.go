@@ -6,13 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/cronce/cronce/cmd/internal/terminal"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/serverprocess"
 )
 
@@ -93,20 +93,13 @@ func file(t *testing.T, name, text string) string {
 const patience = 2 * time.Minute
 
 // eventually waits until a condition holds.
-func eventually(t *testing.T, condition string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %v still not: %s", patience, condition)
-		}
-	}
-}
+var eventually = rig.Eventually
 
 // A child is a real process of the program.
 type child struct {
 	t              *testing.T
 	cmd            *exec.Cmd
-	stdout, stderr output
+	stdout, stderr serverprocess.Output
 	gone           chan struct{}
 }
 
@@ -168,22 +161,4 @@ func (c *child) logs(message string) (lines []terminal.LogLine) {
 		}
 	}
 	return lines
-}
-
-// An output keeps the output of a running process.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
 }

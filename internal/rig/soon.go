@@ -23,7 +23,7 @@ const longest = 2 * time.Minute
 // Eventually waits until a condition is true, and fails the test if it stays false.
 func Eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for give := time.Now().Add(longest); !is(); <-time.After(2 * time.Millisecond) {
+	for give := time.Now().Add(longest); !is(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(give) {
 			t.Fatalf("%s: not within %v", what, longest)
 		}

@@ -22,7 +22,7 @@ var errEnded = errors.New("the server ended before it answered")
 // A process is one start of a server, with its output.
 type process struct {
 	cmd  *exec.Cmd
-	log  output
+	log  Output
 	gone chan struct{} // closed when the process has ended
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/jobs/exec"
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/scheduler"
@@ -118,15 +119,8 @@ func run(t *testing.T, ctx context.Context, r *exec.Runner, c exec.Command) erro
 
 func sh(script string) exec.Command { return exec.Command{Args: []string{"/bin/sh", "-c", script}} }
 
-// eventually waits for a condition. Only a defect exceeds its limit.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("after a minute: not %s", what)
-		}
-	}
-}
+// eventually waits for a condition.
+var eventually = rig.Eventually
 
 // marker returns a duration for sleep that no other process uses.
 func marker(t *testing.T) string {

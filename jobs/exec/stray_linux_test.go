@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cronce/cronce/internal/rig"
 )
 
 const threadEnds = "ends its main thread"
@@ -51,20 +53,10 @@ func state(pid int) string {
 	return string(text[strings.LastIndexByte(string(text), ')')+1:])
 }
 
-// within waits for a condition. Only a defect exceeds its limit.
-func within(t *testing.T, condition string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("after a minute: not %s", condition)
-		}
-	}
-}
-
 // A process whose main thread has ended is no zombie: it is alive, and its run is known by its environment.
 func TestMainThreadEnds(t *testing.T) {
 	c, _ := started(t, []string{"A=1", RunIDEnv + "=of a thread"}, os.Args[0], threadEnds)
-	within(t, "a process without its main thread", func() bool { return strings.HasPrefix(state(c.Process.Pid), " Z ") })
+	rig.Eventually(t, "a process without its main thread", func() bool { return strings.HasPrefix(state(c.Process.Pid), " Z ") })
 	p, ok := readProcess(c.Process.Pid)
 	if !ok || p.dying || p.parent != os.Getpid() || p.group != c.Process.Pid || p.session != c.Process.Pid {
 		t.Errorf("the process is %+v, %v, want a live one", p, ok)
@@ -77,7 +69,7 @@ func TestMainThreadEnds(t *testing.T) {
 // The name of a process may hold anything, such as the text that stands behind the name of a zombie.
 func TestNameWithBrackets(t *testing.T) {
 	c, in := started(t, []string{"PATH=" + defaultPath}, "/bin/sh", "-c", "printf ') Z 1 1' >/proc/$$/comm; read line")
-	within(t, "a process with that name", func() bool {
+	rig.Eventually(t, "a process with that name", func() bool {
 		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", c.Process.Pid))
 		return string(name) == ") Z 1 1\n"
 	})

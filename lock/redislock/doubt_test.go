@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
@@ -141,12 +142,4 @@ func isTimeout(err error) bool {
 }
 
 // until waits for a condition.
-func until(t testing.TB, what string, reached func() bool) {
-	t.Helper()
-	for give := time.Now().Add(2 * time.Minute); !reached(); {
-		if time.Now().After(give) {
-			t.Fatalf("it never came true: %s", what)
-		}
-		<-time.After(5 * time.Millisecond)
-	}
-}
+var until = rig.Eventually

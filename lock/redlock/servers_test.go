@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/redlock"
@@ -100,15 +101,7 @@ func waitOn(t testing.TB, cs []redis.UniversalClient, d time.Duration) {
 }
 
 // until waits for a condition.
-func until(t testing.TB, what string, reached func() bool) {
-	t.Helper()
-	for give := time.Now().Add(2 * time.Minute); !reached(); {
-		if time.Now().After(give) {
-			t.Fatalf("it never came true: %s", what)
-		}
-		<-time.After(5 * time.Millisecond)
-	}
-}
+var until = rig.Eventually
 
 // votes returns how many servers hold key for any owner.
 func votes(cs []redis.UniversalClient, namespace, key string) (n int) {

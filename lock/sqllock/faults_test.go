@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
@@ -45,15 +46,8 @@ func eachServer(t *testing.T, f func(t *testing.T, s *sqlserver.Server, d *sqllo
 
 const patience = time.Minute
 
-// eventually waits until f is true.
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for give := time.Now().Add(patience); !f(); <-time.After(10 * time.Millisecond) {
-		if time.Now().After(give) {
-			t.Fatalf("it never came about that %s", what)
-		}
-	}
-}
+// eventually waits until a condition is true.
+var eventually = rig.Eventually
 
 // A database crashes and comes back while a lease is held, within its trust: the lease continues
 // with its fence, and no other owner was granted the key.

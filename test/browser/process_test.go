@@ -3,18 +3,18 @@
 package browser_test
 
 import (
-	"bytes"
 	"os/exec"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/internal/rig"
+	"github.com/cronce/cronce/internal/serverprocess"
 	"github.com/cronce/cronce/test/proof"
 )
 
 // A child is a process of the binary, built for this test.
-type child struct{ stdout *output }
+type child struct{ stdout *serverprocess.Output }
 
 // start starts a process. It has ended, with the nodes that it started, when the test ends.
 func start(t *testing.T, args ...string) *child {
@@ -23,7 +23,7 @@ func start(t *testing.T, args ...string) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, stderr := &child{stdout: &output{}}, &output{}
+	c, stderr := &child{stdout: &serverprocess.Output{}}, &serverprocess.Output{}
 	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = c.stdout, stderr
 	if err := cmd.Start(); err != nil {
@@ -49,31 +49,5 @@ func start(t *testing.T, args ...string) *child {
 	return c
 }
 
-// An output keeps the text that a process prints, while it prints.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
-
 // eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	const patience = 2 * time.Minute
-	for give := time.Now().Add(patience); !holds(); <-time.After(20 * time.Millisecond) {
-		if time.Now().After(give) {
-			t.Fatalf("after %v still not: %s", patience, what)
-		}
-	}
-}
+var eventually = rig.Eventually
