@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -50,14 +51,14 @@ var (
 // A backlogDatabase is a database into which orders are settled.
 type backlogDatabase struct {
 	name    string
-	launch  func(context.Context) (*sqlserver.Launched, error)
+	start   func(testing.TB) *sqlserver.Server
 	options string // of its DSN
 	dialect stock.Dialect
 }
 
 var backlogDatabases = []backlogDatabase{
-	{name: "PostgreSQL", launch: sqlserver.LaunchPostgres, dialect: stock.PostgreSQL},
-	{name: "MariaDB", launch: sqlserver.LaunchMariaDB, options: "?interpolateParams=true", dialect: stock.MySQL},
+	{name: "PostgreSQL", start: durablePostgres, dialect: stock.PostgreSQL},
+	{name: "MariaDB", start: durableMariaDB, options: "?interpolateParams=true", dialect: stock.MySQL},
 }
 
 // backlog measures how fast a backlog of orders reaches a database.
@@ -81,23 +82,24 @@ func backlog(ctx context.Context, env *Env) ([]Row, error) {
 	return []Row{rate, memory}, nil
 }
 
-// measureBacklog fills a store in one process and settles it in another, whose memory is measured.
-func measureBacklog(ctx context.Context, k backlogDatabase, orders int) (backlogResult, error) {
-	store, err := redisserver.Launch()
-	if err != nil {
-		return backlogResult{}, err
-	}
-	defer store.End()
-	database, err := k.launch(ctx)
-	if err != nil {
-		return backlogResult{}, err
-	}
-	defer database.End()
-	a := backlogArgs{store.Addr(), orders, database.Driver(), database.DSN() + k.options, k.dialect}
+// measureBacklog measures a backlog on fresh servers.
+func measureBacklog(ctx context.Context, k backlogDatabase, orders int) (r backlogResult, err error) {
+	err = onHost(ctx, func(t testing.TB) (err error) {
+		r, err = backlogCase.Run(ctx, k.filled(ctx, t, orders))
+		return err
+	})
+	return r, err
+}
+
+// filled starts a store and a database, and fills the store in a process of its own, so that the memory of the
+// process that settles can be measured.
+func (k backlogDatabase) filled(ctx context.Context, t testing.TB, orders int) backlogArgs {
+	server := k.start(t)
+	a := backlogArgs{redisserver.Start(t).Addr(), orders, server.Driver(), server.DSN(server.Create(t)) + k.options, k.dialect}
 	if _, err := fillCase.Run(ctx, a); err != nil {
-		return backlogResult{}, err
+		t.Fatal(err)
 	}
-	return backlogCase.Run(ctx, a)
+	return a
 }
 
 // runFill runs in the child: buyers fill the store.
@@ -106,10 +108,7 @@ func runFill(ctx context.Context, a backlogArgs) (int, error) {
 	defer client.Close()
 	sale, err := stock.NewSale(client, stock.Options{Hold: 24 * time.Hour})
 	if err == nil {
-		_, err = sale.SetOffer(ctx, product, stock.Offer{Price: 1250, Currency: "EUR"})
-	}
-	if err == nil {
-		_, err = sale.Put(ctx, product, plenty)
+		err = putOnSale(ctx, sale)
 	}
 	if err != nil {
 		return 0, err

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/cronce/cronce/bench/internal/measure"
-	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
@@ -27,19 +27,23 @@ const (
 
 // queue measures how fast a key in PostgreSQL, with its default durability, changes hands, and the
 // cost of waiting for it.
-func queue(ctx context.Context, env *Env) ([]Row, error) {
-	server, err := sqlserver.LaunchPostgres(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer server.End()
-	q := &queueRun{env: env, dsn: server.DSN(), window: either(env, 10*time.Second, 4*time.Second)}
+func queue(ctx context.Context, env *Env) (rows []Row, err error) {
+	err = onHost(ctx, func(t testing.TB) (err error) {
+		server := durablePostgres(t)
+		q := &queueRun{env: env, dsn: server.DSN(server.Create(t)), window: either(env, 10*time.Second, 4*time.Second)}
+		rows, err = q.measure(ctx)
+		return err
+	})
+	return rows, err
+}
+
+func (q *queueRun) measure(ctx context.Context) ([]Row, error) {
 	if err := q.prepare(ctx); err != nil {
 		return nil, err
 	}
 	hands := Row{What: "lock in PostgreSQL, 16 waiters, 2 ms of work: grants/s", OK: true,
 		Reach: "at most 1.3 × slower than SELECT … FOR UPDATE, in one process and in four"}
-	for range either(env, 3, 1) {
+	for range either(q.env, 3, 1) {
 		if err := q.compare(ctx, &hands); err != nil {
 			return nil, err
 		}

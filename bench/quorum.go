@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -11,12 +12,12 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/bench/internal/contend"
 	"github.com/cronce/cronce/bench/internal/measure"
 	"github.com/cronce/cronce/bench/internal/proc"
 	"github.com/cronce/cronce/bench/internal/rivals"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/redlock"
 )
 
@@ -28,25 +29,24 @@ const (
 // quorum compares an acquire and release on a majority of five servers with redsync's, and reports
 // the extra time for a server that does not answer.
 func quorum(ctx context.Context, env *Env) ([]Row, error) {
-	var servers []*redisserver.Launched
 	pairs := either(env, 3000, 300)
 	a := quorumArgs{Pairs: pairs, Peer: pairs}
-	for range quorumServers {
-		s, err := redisserver.Launch()
-		if err != nil {
-			return nil, err
+	var all, silent map[string]quorumResult
+	err := onHost(ctx, func(t testing.TB) (err error) {
+		var servers []*redisserver.Server
+		for range quorumServers {
+			s := redisserver.Start(t)
+			servers, a.Addrs = append(servers, s), append(a.Addrs, s.Addr())
 		}
-		defer s.End()
-		servers, a.Addrs = append(servers, s), append(a.Addrs, s.Addr())
-	}
-	all, err := quorumCase.Run(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	servers[0].Freeze()
-	a.Pairs, a.Peer = either(env, 500, 50), either(env, 10, 3)
-	silent, err := quorumCase.Run(ctx, a)
-	servers[0].Thaw()
+		if all, err = quorumCase.Run(ctx, a); err != nil {
+			return err
+		}
+		servers[0].Freeze()
+		defer servers[0].Thaw()
+		a.Pairs, a.Peer = either(env, 500, 50), either(env, 10, 3)
+		silent, err = quorumCase.Run(ctx, a)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -139,30 +139,18 @@ func runQuorum(ctx context.Context, a quorumArgs) (map[string]quorumResult, erro
 func oursOver(addrs []string) (*rivals.Lock, error) {
 	var clients []redis.UniversalClient
 	for _, addr := range addrs {
-		o := &redis.UniversalOptions{Addrs: []string{addr}}
-		redislock.Harden(o)
-		clients = append(clients, redis.NewUniversalClient(o))
+		clients = append(clients, contend.Client(addr))
 	}
 	store, err := redlock.New(clients, redlock.Options{})
 	if err != nil {
 		return nil, err
 	}
-	locker := lock.New(store, "")
-	return &rivals.Lock{
-		Acquire: func(ctx context.Context, key string) (func(context.Context) error, error) {
-			lease, err := locker.Acquire(ctx, key, lock.Options{TTL: rivals.TTL})
-			if err != nil {
-				return nil, err
-			}
-			return lease.Release, nil
-		},
-		Close: func() {
-			_ = store.Close()
-			for _, c := range clients {
-				_ = c.Close()
-			}
-		},
-	}, nil
+	return &rivals.Lock{Acquire: rivals.AcquireCronce(lock.New(store, "")), Close: func() {
+		_ = store.Close()
+		for _, c := range clients {
+			_ = c.Close()
+		}
+	}}, nil
 }
 
 // redsyncOver returns redsync with clients that respect the deadlines of contexts; otherwise

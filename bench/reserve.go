@@ -37,15 +37,23 @@ const (
 // database takes as long.
 const work = time.Millisecond
 
-// A reserveArgs defines how many buyers buy in one process, in which way, and when.
+// A reserveArgs defines the buyers of one process, and in which way they buy.
 type reserveArgs struct {
-	Addr   string
-	Way    string
+	buying
+
+	Addr string
+	Way  string
+}
+
+// buying defines how many buyers buy in one process, and when.
+type buying struct {
 	Turn   string // the prefix of the ids of its orders
 	Buyers int
 	From   time.Time
 	For    time.Duration
 }
+
+func (b buying) over() bool { return time.Since(b.From) >= b.For }
 
 var reserveCase = proc.Define("reserve", runReserve)
 
@@ -81,8 +89,13 @@ func rates(ctx context.Context, env *Env, buyers, processes int) (map[string]flo
 	_, err := onServer(ctx, func(addr string) (struct{}, error) {
 		for turn := range either(env, 7, 3) {
 			for _, way := range []string{bySale, bare, byLock, byWorker} {
-				rate, err := besiege(ctx, processes, reserveArgs{addr, way, fmt.Sprint(turn), buyers / processes,
-					time.Now().Add(300 * time.Millisecond), either(env, 3*time.Second, time.Second)})
+				a := reserveArgs{Addr: addr, Way: way}
+				a.buying = buying{Buyers: buyers / processes, From: time.Now().Add(300 * time.Millisecond), For: either(env, 3*time.Second, time.Second)}
+				rate, err := inProcesses(processes, a.For, func(i int) (int64, error) {
+					mine := a
+					mine.Turn = fmt.Sprint(turn, "-", i)
+					return reserveCase.Run(ctx, mine)
+				})
 				if err != nil {
 					return struct{}{}, fmt.Errorf("%s: %w", way, err)
 				}
@@ -99,21 +112,19 @@ func rates(ctx context.Context, env *Env, buyers, processes int) (map[string]flo
 	return found, err
 }
 
-// besiege lets several processes buy at once, and returns how many orders they placed per second.
-func besiege(ctx context.Context, processes int, a reserveArgs) (float64, error) {
+// inProcesses lets buyers of several processes buy at once, and returns how many orders they placed per second.
+func inProcesses(n int, long time.Duration, buy func(i int) (int64, error)) (float64, error) {
 	var group sync.WaitGroup
-	orders, failed := make([]int64, processes), make([]error, processes)
-	for i := range processes {
-		mine := a
-		mine.Turn = fmt.Sprint(a.Turn, "-", i)
-		group.Go(func() { orders[i], failed[i] = reserveCase.Run(ctx, mine) })
+	orders, failed := make([]int64, n), make([]error, n)
+	for i := range n {
+		group.Go(func() { orders[i], failed[i] = buy(i) })
 	}
 	group.Wait()
 	sum := int64(0)
 	for _, n := range orders {
 		sum += n
 	}
-	return float64(sum) / a.For.Seconds(), errors.Join(failed...)
+	return float64(sum) / long.Seconds(), errors.Join(failed...)
 }
 
 // runReserve runs in the child: its buyers buy for a while.
@@ -123,15 +134,19 @@ func runReserve(ctx context.Context, a reserveArgs) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	sell := ways[a.Way]
+	return a.buy(ctx, ways[a.Way])
+}
+
+// buy lets the buyers buy for a while, and returns how many orders they placed.
+func (b buying) buy(ctx context.Context, sell func(ctx context.Context, id string) error) (int64, error) {
 	var orders atomic.Int64
 	var buyers sync.WaitGroup
-	failed := make(chan error, a.Buyers)
-	measure.Pause(ctx, time.Until(a.From))
-	for b := range a.Buyers {
+	failed := make(chan error, b.Buyers)
+	measure.Pause(ctx, time.Until(b.From))
+	for i := range b.Buyers {
 		buyers.Go(func() {
-			for n := 0; time.Since(a.From) < a.For; n++ {
-				if err := sell(ctx, a.Turn+"-"+strconv.Itoa(b)+"-"+strconv.Itoa(n)); err != nil {
+			for n := 0; !b.over(); n++ {
+				if err := sell(ctx, b.Turn+"-"+strconv.Itoa(i)+"-"+strconv.Itoa(n)); err != nil {
 					failed <- err
 					return
 				}
@@ -153,15 +168,21 @@ func anOrder(id string) stock.Order {
 	return stock.Order{ID: id, Receiver: "Ada Lovelace, London", Items: []stock.Item{{SKU: product, Quantity: 1}}}
 }
 
+// putOnSale offers the product, of which there is plenty.
+func putOnSale(ctx context.Context, sale *stock.Sale) error {
+	if _, err := sale.SetOffer(ctx, product, stock.Offer{Price: 1250, Currency: "EUR"}); err != nil {
+		return err
+	}
+	_, err := sale.Put(ctx, product, plenty)
+	return err
+}
+
 func waysToSell(ctx context.Context, addr string) (map[string]func(context.Context, string) error, func(), error) {
 	client := contend.Client(addr)
 	end := func() { _ = client.Close() }
 	sale, err := stock.NewSale(client, stock.Options{})
 	if err == nil {
-		_, err = sale.SetOffer(ctx, product, stock.Offer{Price: 1250, Currency: "EUR"})
-	}
-	if err == nil {
-		_, err = sale.Put(ctx, product, plenty)
+		err = putOnSale(ctx, sale)
 	}
 	if err != nil {
 		return nil, end, err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,19 +100,10 @@ func (g growths) median(contender string, by int, figure func(clusterResult) tim
 	return measure.Median(g.values(contender, by, figure))
 }
 
-// by returns the quantities of a contender, the least first.
-func (g growths) by(contender string) (all []int) {
-	for by := range g[contender] {
-		all = append(all, by)
-	}
-	slices.Sort(all)
-	return all
-}
-
 // list lists the medians of one figure, each with the least and the most of its rounds.
 func (g growths) list(contender string, figure func(clusterResult) time.Duration) string {
 	var texts []string
-	for _, by := range g.by(contender) {
+	for _, by := range slices.Sorted(maps.Keys(g[contender])) {
 		all := g.values(contender, by, figure)
 		texts = append(texts, fmt.Sprintf("%s (%.1f to %.1f)", ms(measure.Median(all)), all[0].Seconds()*1000, all[len(all)-1].Seconds()*1000))
 	}
@@ -122,7 +114,7 @@ func (g growths) list(contender string, figure func(clusterResult) time.Duration
 func (g growths) lines(figure func(clusterResult) time.Duration) (lines []plot.Line) {
 	for _, contender := range []string{contend.Cronce, contend.Recipe} {
 		line := plot.Line{Name: contender}
-		for _, by := range g.by(contender) {
+		for _, by := range slices.Sorted(maps.Keys(g[contender])) {
 			line.X, line.Y = append(line.X, float64(by)), append(line.Y, g.median(contender, by, figure).Seconds()*1000)
 		}
 		lines = append(lines, line)

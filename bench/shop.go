@@ -5,16 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
-	"sync"
-	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/cronce/cronce/bench/internal/contend"
 	"github.com/cronce/cronce/bench/internal/measure"
 	"github.com/cronce/cronce/bench/internal/proc"
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -32,14 +29,12 @@ const (
 	updateWay   = "UPDATE"
 )
 
-// A shopArgs defines how many buyers buy in one process, in which way, and when.
+// A shopArgs defines the buyers of one process, and in which way they buy.
 type shopArgs struct {
+	buying
+
 	Store, DSN string
 	Way        string
-	Turn       string // the prefix of the ids of its orders
-	Buyers     int
-	From       time.Time
-	For        time.Duration
 	Settles    bool // this process runs settleOrders each second, as one pod does
 }
 
@@ -87,35 +82,23 @@ func shop(ctx context.Context, env *Env) ([]Row, error) {
 }
 
 // shopTurn measures one way on fresh servers.
-func shopTurn(ctx context.Context, pods, buyers int, way string, turn int, long time.Duration) (float64, error) {
-	store, err := redisserver.Launch()
-	if err != nil {
-		return 0, err
-	}
-	defer store.End()
-	database, err := sqlserver.LaunchPostgres(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer database.End()
-	a := shopArgs{Store: store.Addr(), DSN: database.DSN(), Way: way, Buyers: buyers, For: long}
-	if err := prepareShop(ctx, a); err != nil {
-		return 0, err
-	}
-	a.From = time.Now().Add(time.Second)
-	var group sync.WaitGroup
-	orders, failed := make([]int64, pods), make([]error, pods)
-	for i := range pods {
-		mine := a
-		mine.Turn, mine.Settles = fmt.Sprint(turn, "-", i), i == 0
-		group.Go(func() { orders[i], failed[i] = shopCase.Run(ctx, mine) })
-	}
-	group.Wait()
-	sum := int64(0)
-	for _, n := range orders {
-		sum += n
-	}
-	return float64(sum) / long.Seconds(), errors.Join(failed...)
+func shopTurn(ctx context.Context, pods, buyers int, way string, turn int, long time.Duration) (rate float64, err error) {
+	err = onHost(ctx, func(t testing.TB) (err error) {
+		database := durablePostgres(t)
+		a := shopArgs{Store: redisserver.Start(t).Addr(), DSN: database.DSN(database.Create(t)), Way: way}
+		a.buying = buying{Buyers: buyers, For: long}
+		if err := prepareShop(ctx, a); err != nil {
+			return err
+		}
+		a.From = time.Now().Add(time.Second)
+		rate, err = inProcesses(pods, long, func(i int) (int64, error) {
+			mine := a
+			mine.Turn, mine.Settles = fmt.Sprint(turn, "-", i), i == 0
+			return shopCase.Run(ctx, mine)
+		})
+		return err
+	})
+	return rate, err
 }
 
 // prepareShop puts stock into store and book.
@@ -125,10 +108,7 @@ func prepareShop(ctx context.Context, a shopArgs) error {
 		return err
 	}
 	defer s.end()
-	if _, err := s.sale.SetOffer(ctx, product, stock.Offer{Price: 1250, Currency: "EUR"}); err != nil {
-		return err
-	}
-	if _, err := s.sale.Put(ctx, product, plenty); err != nil {
+	if err := putOnSale(ctx, s.sale); err != nil {
 		return err
 	}
 	if err := s.settle(ctx); err != nil {
@@ -189,36 +169,22 @@ func runShop(ctx context.Context, a shopArgs) (int64, error) {
 	if err := s.sale.Probe(ctx); err != nil {
 		return 0, err
 	}
-	var orders atomic.Int64
-	var buyers sync.WaitGroup
-	failed := make(chan error, a.Buyers+1)
 	measure.Pause(ctx, time.Until(a.From))
-	over := func() bool { return time.Since(a.From) >= a.For }
-	for b := range a.Buyers {
-		buyers.Go(func() {
-			for n := 0; !over(); n++ {
-				if err := s.sell(ctx, a.Way, a.Turn+"-"+strconv.Itoa(b)+"-"+strconv.Itoa(n)); err != nil {
-					failed <- err
-					return
-				}
-				orders.Add(1)
-			}
-		})
+	settled := make(chan error, 1)
+	go func() { settled <- s.settleAlong(ctx, a) }()
+	orders, err := a.buy(ctx, func(ctx context.Context, id string) error { return s.sell(ctx, a.Way, id) })
+	return orders, errors.Join(err, <-settled)
+}
+
+// settleAlong runs settleOrders each second while the buyers of this process buy, if it is this process that settles.
+func (s *benchShop) settleAlong(ctx context.Context, a shopArgs) error {
+	for a.Settles && a.Way != updateWay && !a.over() {
+		measure.Pause(ctx, time.Second)
+		if err := s.settle(ctx); err != nil {
+			return err
+		}
 	}
-	if a.Settles && a.Way != updateWay {
-		buyers.Go(func() {
-			for !over() {
-				measure.Pause(ctx, time.Second)
-				if err := s.settle(ctx); err != nil {
-					failed <- err
-					return
-				}
-			}
-		})
-	}
-	buyers.Wait()
-	close(failed)
-	return orders.Load(), <-failed
+	return nil
 }
 
 func (s *benchShop) sell(ctx context.Context, way, id string) error {
@@ -243,25 +209,16 @@ type restoreResult struct {
 }
 
 // measureRestore fills store and book, empties the store, and rebuilds the shelf.
-func measureRestore(ctx context.Context, orders int) (restoreResult, error) {
-	store, err := redisserver.Launch()
-	if err != nil {
-		return restoreResult{}, err
-	}
-	defer store.End()
-	database, err := sqlserver.LaunchPostgres(ctx)
-	if err != nil {
-		return restoreResult{}, err
-	}
-	defer database.End()
-	a := backlogArgs{store.Addr(), orders, database.Driver(), database.DSN(), stock.PostgreSQL}
-	if _, err := fillCase.Run(ctx, a); err != nil {
-		return restoreResult{}, err
-	}
-	if _, err := backlogCase.Run(ctx, a); err != nil {
-		return restoreResult{}, err
-	}
-	return restoreCase.Run(ctx, a)
+func measureRestore(ctx context.Context, orders int) (r restoreResult, err error) {
+	err = onHost(ctx, func(t testing.TB) (err error) {
+		a := backlogDatabases[0].filled(ctx, t, orders)
+		if _, err := backlogCase.Run(ctx, a); err != nil {
+			return err
+		}
+		r, err = restoreCase.Run(ctx, a)
+		return err
+	})
+	return r, err
 }
 
 // runRestore runs in the child.

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	_ "modernc.org/sqlite" // registers sqlite
 
+	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/sqllock"
 	"github.com/cronce/cronce/lock/zklock"
@@ -167,6 +168,7 @@ func (h *host) Context() context.Context          { return h.ctx }
 func (h *host) Cleanup(f func())                  { h.cleanups = append(h.cleanups, f) }
 func (h *host) Fatal(args ...any)                 { panic(hostError{fmt.Errorf("%s", fmt.Sprint(args...))}) }
 func (h *host) Fatalf(format string, args ...any) { panic(hostError{fmt.Errorf(format, args...)}) }
+func (h *host) Errorf(format string, args ...any) { h.Fatalf(format, args...) }
 func (h *host) Skipf(format string, args ...any)  { h.Fatalf(format, args...) }
 
 // TempDir returns a folder that is removed when f has returned.
@@ -177,4 +179,14 @@ func (h *host) TempDir() string {
 	}
 	h.Cleanup(func() { _ = os.RemoveAll(dir) }) // if it fails, the system empties its folder for temporary files
 	return dir
+}
+
+// durablePostgres starts a PostgreSQL server with its default durability.
+func durablePostgres(t testing.TB) *sqlserver.Server {
+	return sqlserver.Postgres(t, "-c", "fsync=on", "-c", "full_page_writes=on", "-c", "shared_buffers=128MB")
+}
+
+// durableMariaDB does the same with a MariaDB server.
+func durableMariaDB(t testing.TB) *sqlserver.Server {
+	return sqlserver.MariaDB(t, "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=128M")
 }

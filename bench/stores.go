@@ -11,7 +11,6 @@ import (
 
 	"github.com/cronce/cronce/bench/internal/measure"
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/series"
@@ -42,11 +41,11 @@ var keptStores = []kept{
 		return at, master.Kill
 	}},
 	{"PostgreSQL, killed and restarted", func(t testing.TB) (storeAt, func()) {
-		s := sqlserver.Postgres(t, "-c", "fsync=on", "-c", "full_page_writes=on", "-c", "shared_buffers=128MB")
+		s := durablePostgres(t)
 		return storeAt{Kind: postgresStore, Addrs: []string{s.DSN(s.Create(t))}}, func() { s.Kill(); s.Restart() }
 	}},
 	{"MariaDB, killed and restarted", func(t testing.TB) (storeAt, func()) {
-		s := sqlserver.MariaDB(t, "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=128M")
+		s := durableMariaDB(t)
 		return storeAt{Kind: mysqlStore, Addrs: []string{s.DSN(s.Create(t))}}, func() { s.Kill(); s.Restart() }
 	}},
 	{"ZooKeeper, the leader of three killed", func(t testing.TB) (storeAt, func()) {

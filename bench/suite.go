@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"testing"
 	"time"
 
 	"github.com/cronce/cronce/internal/redisserver"
@@ -33,7 +34,6 @@ var suites = []Suite{
 	{"reserve", reserve},
 	{"shop", shop},
 	{"queue", queue},
-	{"zookeeper", zookeeper},
 	{"backlog", backlog},
 	{"silent", silent},
 	{"takeover", takeover},
@@ -87,12 +87,10 @@ func either[T any](e *Env, full, quick T) T {
 }
 
 // onServer calls f with the address of a fresh redis-server.
-func onServer[R any](ctx context.Context, f func(addr string) (R, error)) (R, error) {
-	server, err := redisserver.Launch()
-	if err != nil {
-		var none R
-		return none, err
-	}
-	defer server.End()
-	return f(server.Addr())
+func onServer[R any](ctx context.Context, f func(addr string) (R, error)) (r R, err error) {
+	err = onHost(ctx, func(t testing.TB) (err error) {
+		r, err = f(redisserver.Start(t).Addr())
+		return err
+	})
+	return r, err
 }

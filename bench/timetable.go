@@ -118,7 +118,6 @@ type addArgs struct {
 // An addResult is the cost of one more job.
 type addResult struct {
 	CPU   time.Duration // of the process per added job, including work that follows in the background
-	Wall  time.Duration // of the call, median
 	Bytes float64       // of heap and stacks per entry, without its name
 }
 
@@ -137,24 +136,21 @@ func runAdd(ctx context.Context, a addArgs) (r addResult, err error) {
 	go func() { ended <- s.Run(life) }()
 	measure.Pause(ctx, settle(a.Jobs))
 	r.Bytes = float64(memory()-empty)/float64(a.Jobs) - s.NameBytes
-	r.CPU, r.Wall, err = addMany(ctx, s, a.Adds)
+	r.CPU, err = addMany(ctx, s, a.Adds)
 	stop()
 	return r, errors.Join(err, <-ended)
 }
 
-func addMany(ctx context.Context, s *single.Scheduler, n int) (cpu, wall time.Duration, err error) {
-	walls := make([]time.Duration, n)
-	before := measure.CPU()
-	for i := range walls {
-		name := fmt.Sprintf("added-%05d", i)
-		began := time.Now()
-		if err := s.Add(name); err != nil {
-			return 0, 0, err
+// addMany adds jobs and returns the CPU time of one.
+func addMany(ctx context.Context, s *single.Scheduler, n int) (time.Duration, error) {
+	began := measure.CPU()
+	for i := range n {
+		if err := s.Add(fmt.Sprintf("added-%05d", i)); err != nil {
+			return 0, err
 		}
-		walls[i] = time.Since(began)
 	}
 	measure.Pause(ctx, time.Second) // for work that the calls left to other goroutines
-	return (measure.CPU() - before) / time.Duration(n), measure.Median(walls), nil
+	return (measure.CPU() - began) / time.Duration(n), nil
 }
 
 // memory returns the size of the heap and the stacks.

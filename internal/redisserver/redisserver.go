@@ -8,6 +8,7 @@ package redisserver
 import (
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,4 +62,15 @@ func settings(path string, prepare func(port int) error, args func(port int) []s
 		Command: func(port int) *exec.Cmd { return exec.Command(path, args(port)...) },
 		Answers: func(s *serverprocess.Server) bool { return answers(s.Port(), s.Pid(), s.Log()) },
 	}
+}
+
+// Version returns the version of the installed redis-server, or "unknown" if it does not print one.
+func Version() string {
+	out, _ := exec.Command(program, "--version").Output()
+	for word := range strings.FieldsSeq(string(out)) {
+		if version, ok := strings.CutPrefix(word, "v="); ok {
+			return version
+		}
+	}
+	return "unknown"
 }

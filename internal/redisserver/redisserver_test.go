@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"fmt"
 	"net"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/serverprocess"
 )
 
 // do sends one inline command and returns the first line of the reply or, for a bulk reply or a
@@ -63,5 +65,13 @@ func TestPassword(t *testing.T) {
 	s := redisserver.Start(t, "--requirepass", "secret")
 	if got := do(t, s.Addr(), "PING"); !strings.HasPrefix(got, "-NOAUTH") {
 		t.Errorf("PING = %q, want NOAUTH", got)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	serverprocess.Find(t, "redis-server", "redis-server")
+	if redisserver.Version() == "unknown" {
+		out, err := exec.Command("redis-server", "--version").Output()
+		t.Errorf("no version in %q, %v", out, err)
 	}
 }

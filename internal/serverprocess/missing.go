@@ -1,7 +1,6 @@
 package serverprocess
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,30 +12,20 @@ import (
 // of a skipped test.
 const Require = "CRONCE_REQUIRE_SERVERS"
 
-// Find returns the path of a program, as Lookup does. If it is not installed, the test ends: see
-// Missing.
+// Find returns the path of a program in PATH or, otherwise, in the last of the folders that match one
+// of the patterns. If it is not installed, the test ends: see Missing.
 func Find(t testing.TB, program, packages string, patterns ...string) string {
 	t.Helper()
-	path, err := Lookup(program, packages, patterns...)
-	if err != nil {
-		Missing(t, program, packages)
-	}
-	return path
-}
-
-// Lookup returns the path of a program in PATH or, otherwise, in the last of the folders that match
-// one of the patterns. If it is not installed, the error names the Debian packages.
-func Lookup(program, packages string, patterns ...string) (string, error) {
-	path, err := exec.LookPath(program)
-	if err == nil {
-		return path, nil
+	if path, err := exec.LookPath(program); err == nil {
+		return path
 	}
 	for _, pattern := range patterns {
 		if found, _ := filepath.Glob(filepath.Join(pattern, program)); len(found) > 0 {
-			return slices.Max(found), nil
+			return slices.Max(found)
 		}
 	}
-	return "", fmt.Errorf("%w (Debian: apt-get install %s)", err, packages)
+	Missing(t, program, packages)
+	return ""
 }
 
 // Missing skips a test that needs the given Debian packages, or fails it if CRONCE_REQUIRE_SERVERS

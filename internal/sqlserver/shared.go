@@ -1,8 +1,12 @@
 package sqlserver
 
 import (
+	"fmt"
+	"os"
 	"sync"
 	"testing"
+
+	"github.com/cronce/cronce/internal/serverprocess"
 )
 
 // shared are the servers that last as long as the test binary.
@@ -67,4 +71,27 @@ func share(t testing.TB, k *kind) *Server {
 		t.Fatalf("sqlserver: start %s: %v", k.program, err)
 	}
 	return shared.servers[k].Server
+}
+
+// launch starts a server that no test ends.
+func launch(k *kind, bin string, args []string) (*Server, error) {
+	dir, err := os.MkdirTemp("", "sqlserver-")
+	if err != nil {
+		return nil, fmt.Errorf("make its folder: %w", err)
+	}
+	program, err := k.prepare(bin, dir, args)
+	if err == nil {
+		var s *serverprocess.Server
+		if s, err = serverprocess.Lasting(dir, program); err == nil {
+			return &Server{s, k}, nil
+		}
+	}
+	_ = os.RemoveAll(dir) // only the error of the start matters
+	return nil, err
+}
+
+// end kills a server that no test ends, and removes its files.
+func (s *Server) end() {
+	s.Kill()
+	_ = os.RemoveAll(s.Dir()) // if it fails, the system empties its folder for temporary files
 }

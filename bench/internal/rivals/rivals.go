@@ -66,14 +66,18 @@ func newCronce(addr string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	locker := lock.New(store, "")
-	return watched(client, func(ctx context.Context, key string) (func(context.Context) error, error) {
+	return watched(client, AcquireCronce(lock.New(store, ""))), nil
+}
+
+// AcquireCronce locks with leases of cronce.
+func AcquireCronce(locker *lock.Locker) func(context.Context, string) (func(context.Context) error, error) {
+	return func(ctx context.Context, key string) (func(context.Context) error, error) {
 		lease, err := locker.Acquire(ctx, key, lock.Options{TTL: TTL})
 		if err != nil {
 			return nil, err
 		}
 		return lease.Release, nil
-	}), nil
+	}
 }
 
 func watched(client redis.UniversalClient, acquire func(context.Context, string) (func(context.Context) error, error)) *Lock {

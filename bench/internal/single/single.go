@@ -144,39 +144,29 @@ func (s Setup) phases(begins time.Time) []phase {
 
 func newRobfig(s Setup, begins time.Time, job func(time.Time)) *Scheduler {
 	c := robfig.New(robfig.WithLocation(time.UTC))
-	for _, p := range s.phases(begins) {
-		c.Schedule(p, robfig.FuncJob(func() { job(p.latest()) }))
-	}
-	return &Scheduler{
-		Begins: begins,
-		Add: func(string) error {
-			c.Schedule(phase{begins, s.Period}, robfig.FuncJob(func() {}))
-			return nil
-		},
-		Run: func(ctx context.Context) error {
-			c.Start()
-			<-ctx.Done()
-			<-c.Stop().Done()
-			return nil
-		},
-	}
+	return s.peer(begins, job, func(p phase, run func()) { c.Schedule(p, robfig.FuncJob(run)) }, c.Start, c.Stop)
 }
 
 func newNetresearch(s Setup, begins time.Time, job func(time.Time)) *Scheduler {
 	c := netresearch.New(netresearch.WithLocation(time.UTC))
+	return s.peer(begins, job, func(p phase, run func()) { c.Schedule(p, netresearch.FuncJob(run)) }, c.Start, c.Stop)
+}
+
+// peer returns a scheduler of another library, with its jobs.
+func (s Setup) peer(begins time.Time, job func(time.Time), schedule func(phase, func()), start func(), stop func() context.Context) *Scheduler {
 	for _, p := range s.phases(begins) {
-		c.Schedule(p, netresearch.FuncJob(func() { job(p.latest()) }))
+		schedule(p, func() { job(p.latest()) })
 	}
 	return &Scheduler{
 		Begins: begins,
 		Add: func(string) error {
-			c.Schedule(phase{begins, s.Period}, netresearch.FuncJob(func() {}))
+			schedule(phase{begins, s.Period}, func() {})
 			return nil
 		},
 		Run: func(ctx context.Context) error {
-			c.Start()
+			start()
 			<-ctx.Done()
-			<-c.Stop().Done()
+			<-stop().Done()
 			return nil
 		},
 	}

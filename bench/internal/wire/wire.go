@@ -4,6 +4,7 @@ package wire
 
 import (
 	"context"
+	"maps"
 	"net"
 	"sync"
 
@@ -36,11 +37,7 @@ type Counter struct {
 func (c *Counter) Sent() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make(map[string]int, len(c.sent))
-	for what, n := range c.sent {
-		all[what] = n
-	}
-	return all
+	return maps.Clone(c.sent)
 }
 
 func (c *Counter) count(ctx context.Context, cmds ...redis.Cmder) {
