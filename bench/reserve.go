@@ -168,7 +168,7 @@ func anOrder(id string) stock.Order {
 	return stock.Order{ID: id, Receiver: "Ada Lovelace, London", Items: []stock.Item{{SKU: product, Quantity: 1}}}
 }
 
-// putOnSale offers the product, of which there is plenty.
+// putOnSale offers the product with plenty of stock.
 func putOnSale(ctx context.Context, sale *stock.Sale) error {
 	if _, err := sale.SetOffer(ctx, product, stock.Offer{Price: 1250, Currency: "EUR"}); err != nil {
 		return err

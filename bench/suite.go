@@ -34,6 +34,7 @@ var suites = []Suite{
 	{"reserve", reserve},
 	{"shop", shop},
 	{"queue", queue},
+	{"zookeeper", zookeeper},
 	{"backlog", backlog},
 	{"silent", silent},
 	{"takeover", takeover},
