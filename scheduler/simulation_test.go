@@ -192,7 +192,7 @@ func (s *simulation) play(d time.Duration) {
 	s.within()
 	s.placed()
 	s.prompt()
-	s.drained()
+	s.entitled()
 	s.masked()
 	s.replaced()
 	s.recorded()
