@@ -78,7 +78,7 @@ func (w waitedFor) CheckStore(context.Context) ([]driver.Risk, error) { return n
 func (w waitedFor) Explain(error) string                              { return "" }
 func (w waitedFor) Refuses(error) bool                                { return w.refuses }
 
-// Whoever waits sees why, and a minute later sees it again: also on a store that answers, and takes no writes. The wait for
+// A call that waits prints why, and prints it again each minute: also on a store that answers, and takes no writes. The wait for
 // a store that refuses the user three times in a row ends.
 func TestReasonIsRepeated(t *testing.T) {
 	down := errors.New("down")
