@@ -104,6 +104,7 @@ func TestReasonIsRepeated(t *testing.T) {
 				})
 				time.Sleep(3*time.Minute + probeEvery/2)
 				over()
+				synctest.Wait()
 				if n := strings.Count(printed.String(), "still waiting\n"); n != c.want {
 					t.Errorf("%d lines, want %d: %s", n, c.want, &printed)
 				}
