@@ -17,8 +17,8 @@ func Given(r *http.Request) (token string, ok bool) {
 }
 
 // Is reports whether the token of a request is one of the known tokens. An empty known token
-// matches nothing; the line break with which a file ends is no part of one. The time of the comparison reveals neither how much of a token is right nor
-// which token matches.
+// matches nothing; a line break at the end of one, as a file has it, does not count. The time of the
+// comparison reveals neither how much of a token is right nor which token matches.
 func Is(r *http.Request, known ...string) bool {
 	given, ok := Given(r)
 	hash, right := sha256.Sum256([]byte(given)), 0

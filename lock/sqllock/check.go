@@ -17,9 +17,12 @@ import (
 func (d *Driver) Check(ctx context.Context) error {
 	within := withSession[none]
 	if d.grammar.dialect == PostgreSQL {
-		within = step[none] // behind a pooler that allows no transactions, locks alone would work
+		within = step[none] // so that a pooler that allows no transactions refuses it
 	}
-	if _, err := within(ctx, d, func(s session) (none, error) { return none{}, d.tables(ctx, s) }); err != nil {
+	switch _, err := within(ctx, d, func(s session) (none, error) { return none{}, d.tables(ctx, s) }); {
+	case err != nil && explainCode(err) == statementMode:
+		return &SettingError{Setting: "pool_mode", Fix: statementMode}
+	case err != nil:
 		return failed("check", err)
 	}
 	var found []error

@@ -28,10 +28,11 @@ func TestChangeBodies(t *testing.T) {
 		`{"reason":7}`:                            {"application/json", 400, "reason is a number, must be a string"},
 		`{"reason":"for the night","seen":"7"}`:   {"application/json", 400, "seen is a string, must be a whole number"},
 		`{"reason":"for the night","seen":1.5}`:   {"application/json", 400, "seen is the number 1.5, must be a whole number"},
-		`{"reason":"for the night","queue":"yes"}`:         {"application/json", 400, "queue is a string, must be true or false"},
-		`{"reason":"for the night","seen":-1}`:             {"application/json", 400, "seen is -1, must be the number of a change, 0 or more"},
-		`{"reason":"for the night","until":"x"}`:           {"application/json; charset=utf-8", 400, "until is"},
-		`{}`:                                               {"application/json", 400, "reason is"},
+		`{"reason":"for the night","queue":"yes"}`:       {"application/json", 400, "queue is a string, must be true or false"},
+		`{"reason":"for the night","seen":-1}`:           {"application/json", 400, "seen is -1, must be the number of a change, 0 or more"},
+		`{"reason":"for the night","until":"x"}`:         {"application/json; charset=utf-8", 400, "until is"},
+		`{"reason":"for the night","until":"+9999999h"}`: {"application/json; charset=utf-8", 400, "up to 2562047h"},
+		`{}`: {"application/json", 400, "reason is"},
 		`{"reason":"` + strings.Repeat("a", 65<<10) + `"}`: {"application/json", 413, "64 KiB"},
 	} {
 		pl := newPlane(t, "") // with an allowance of its own
