@@ -77,6 +77,7 @@ func newDriver(t testing.TB, db *sql.DB, dialect sqllock.Dialect, o sqllock.Opti
 	t.Helper()
 	d, err := sqllock.New(db, dialect, o)
 	must(t, err)
+	t.Cleanup(d.MaintenanceDone) // Close does not wait for a connection that is being opened
 	return d
 }
 

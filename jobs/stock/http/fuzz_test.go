@@ -23,7 +23,7 @@ func FuzzBody(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	h := stockhttp.NewHandler(s, stockhttp.Options{})
+	h := stockhttp.NewHandler(s, stockhttp.Options{Timeout: patience})
 	f.Fuzz(func(t *testing.T, body string) {
 		ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond) // the server is away
 		defer stop()

@@ -172,7 +172,7 @@ func TestSlowBodyKeepsNoPlace(t *testing.T) {
 	t.Parallel()
 	s := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
 	put(t, s, "tea", 10)
-	h := stockhttp.NewHandler(s, stockhttp.Options{InFlight: 1, Wait: time.Millisecond})
+	h := stockhttp.NewHandler(s, stockhttp.Options{InFlight: 1, Wait: time.Millisecond, Timeout: patience})
 	slow, write := io.Pipe()
 	done := make(chan int)
 	go func() {
