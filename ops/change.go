@@ -13,6 +13,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
+	"github.com/cronce/cronce/scheduler/why"
 )
 
 // A ControlStore is a store in which an operator changes jobs. It may also be a [driver.Refuser],
@@ -93,7 +94,7 @@ const (
 type Change struct {
 	series.ControlAnswer
 	Outcome Outcome
-	Text    string         // the answer in words, without its own period; empty if the store failed, or if the change was made, but for a run that perhaps no node starts
+	Text    string         // the answer in words, without its own period; empty if the store failed, or if the change was made, but for a run or a resume after which perhaps nothing starts
 	Request series.Control // as it was sent
 	Plan    *Plan          // of a backfill: its ticks now; nil: it was not judged
 }
@@ -142,6 +143,13 @@ func (c *Controller) Make(ctx context.Context, old *series.Series, r Request) Ch
 			return a
 		}
 	}
+	held, unread := c.held(ctx, old, &r.Control)
+	switch revives := old.Retired() && !r.Decided && !made && r.Seen == old.Change; {
+	case revives && unread != nil:
+		return c.unsent(&r, unread)
+	case revives && !held: // all its ticks would be overdue
+		return r.refused(old, RefusedNoNode)
+	}
 	if err := c.due(ctx, old, &r.Control); err != nil {
 		return c.unsent(&r, err)
 	}
@@ -155,7 +163,27 @@ func (c *Controller) Make(ctx context.Context, old *series.Series, r Request) Ch
 			a = c.request(ctx, r.Control)
 		}
 	}
+	if a.Outcome == ChangeMade && !held && unread == nil {
+		a.Text = "no live node has " + r.Key + ": its ticks are overdue until one opens it, see cronce status nodes"
+	}
 	return c.settled(ctx, &r, a)
+}
+
+// held reports whether a live node has the job of a resume, as far as the store shows it. Other changes need no node, and neither do
+// the ticks that crontab commands claim.
+func (c *Controller) held(ctx context.Context, old *series.Series, r *series.Control) (bool, error) {
+	if r.Action != series.ActionResume || old.Mark == 0 {
+		return true, nil
+	}
+	j, err := c.store.Journal(ctx, r.Key, deciders)
+	if err != nil {
+		return false, err
+	}
+	if last := why.LastUsed(j.Revisions); last == nil || crontab(last) {
+		return true, nil
+	}
+	node, _, err := c.holder(ctx, &j)
+	return node != "", err
 }
 
 // unsent returns the answer to a request that was not sent, because the store was not read.
@@ -373,6 +401,9 @@ func refusalText(c *series.Control, a *series.ControlAnswer) string {
 		}
 		return fmt.Sprintf("%s has %d requested runs that have not started: nothing was done", c.Key, series.MaxRequested)
 	case RefusedNoNode:
+		if c.Action == series.ActionResume {
+			return "no live node has " + c.Key + ", which is retired: nothing was done, a node that opens it ends the retirement"
+		}
 		return "no live node has " + c.Key + ": nothing was done, see cronce status nodes"
 	case RefusedNotTick:
 		if c.Number == 0 {

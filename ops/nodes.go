@@ -124,11 +124,16 @@ func (f *NodeList) NoneHas(j *series.Journal, s *series.Series) string {
 	if f.err != nil || last == nil || s.Err != nil || s.Retired() {
 		return ""
 	}
-	policies, _ := policy.Parse(last.Policies)
-	if policies.Crontab || len(f.alive) > 0 && f.Now < HadUntil(max(last.Last, s.Mark)).UnixMilli() {
+	if crontab(last) || len(f.alive) > 0 && f.Now < HadUntil(max(last.Last, s.Mark)).UnixMilli() {
 		return ""
 	}
 	return fmt.Sprintf("No live node has this job, of %s: %s was the last to be seen with it, at %s.", plural(len(f.alive), "node"), last.Node, stamp(last.Last))
+}
+
+// crontab reports whether crontab commands claim the ticks of a job, by the revision that was used last.
+func crontab(last *series.RevisionUse) bool {
+	policies, _ := policy.Parse(last.Policies)
+	return policies.Crontab
 }
 
 // misses reports whether a node on the list of live nodes has missed a heartbeat.

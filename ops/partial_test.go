@@ -11,6 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
+	"github.com/cronce/cronce/scheduler/policy"
 )
 
 // A partial store does not answer one kind of question.
@@ -89,6 +90,46 @@ func TestChangesWithoutAnAnswer(t *testing.T) {
 	}
 	if a := send(resume, false); a.Outcome != ops.ChangeMade || a.Series.Paused {
 		t.Errorf("a resume needs no journal, and is answered %+v", a)
+	}
+}
+
+// A resume of a retired job that no live node has is refused: all ticks would be overdue. A pause ends without a node too, and the answer says
+// that none has the job.
+func TestResumeWithoutANode(t *testing.T) {
+	const none = "no live node has report"
+	for name, c := range map[string]struct {
+		node, policies string
+		action         series.Action
+		silent         string
+		outcome        ops.Outcome
+		text           string
+	}{
+		"retired":                          {"other", "", series.ActionRetire, "", ops.ChangeRefused, none + ", which is retired: nothing was done, a node that opens it ends the retirement"},
+		"retired, a node has it":           {"n", "", series.ActionRetire, "", ops.ChangeMade, ""},
+		"retired, the nodes are not known": {"other", "", series.ActionRetire, "nodes", ops.ChangeFailed, ""},
+		"retired, crontab commands claim":  {"other", policy.Record{Crontab: true}.String(), series.ActionRetire, "", ops.ChangeMade, ""},
+		"paused":                           {"other", "", series.ActionPause, "", ops.ChangeMade, none + ": its ticks are overdue until one opens it, see cronce status nodes"},
+		"paused, a node has it":            {"n", "", series.ActionPause, "", ops.ChangeMade, ""},
+		"paused, the nodes are not known":  {"other", "", series.ActionPause, "nodes", ops.ChangeMade, ""},
+		"paused, the journal is not known": {"other", "", series.ActionPause, "journal", ops.ChangeMade, ""},
+	} {
+		s := &partial{Store: memlock.New(memlock.Options{})}
+		s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC", Policies: c.policies}})
+		if _, err := s.Beat(t.Context(), series.Beat{Node: c.node, TTL: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		if a := s.Control(t.Context(), series.Control{Key: "report", Action: c.action, Op: "before", Who: "ann", Reason: "by hand", Seen: series.AnySeen}); !a.Made {
+			t.Fatalf("%s: %+v", name, a)
+		}
+		s.silent = c.silent
+		old := s.Store.ReadSeries(t.Context(), []string{"report"})[0]
+		a := ops.NewController(s).Make(t.Context(), &old, ops.Request{Control: series.Control{Key: "report", Action: series.ActionResume, Op: "resume", Who: "ann", Seen: series.AnySeen}})
+		if a.Outcome != c.outcome || a.Text != c.text || (a.Refusal == ops.RefusedNoNode) != (c.outcome == ops.ChangeRefused) {
+			t.Errorf("%s: %s %s: %s, %v", name, a.Outcome, a.Refusal, a.Text, a.Err)
+		}
+		if is := s.Store.ReadSeries(t.Context(), []string{"report"})[0]; is.Paused == (c.outcome == ops.ChangeMade) {
+			t.Errorf("%s: the series is %+v", name, is)
+		}
 	}
 }
 

@@ -276,6 +276,9 @@ func TestInForce(t *testing.T) {
 		if uses := j.InForce(nodes); len(uses) != c.want || uses[0].Node != "last" {
 			t.Errorf("%s: %+v", name, uses)
 		}
+		if jobs := (&Snapshot{Jobs: []*Job{j}, Nodes: nodes}).Disagreed(); (len(jobs) == 1) != (c.want > 1) {
+			t.Errorf("%s: nodes disagree on the specs of %q", name, jobs)
+		}
 	}
 }
 

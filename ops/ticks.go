@@ -146,6 +146,16 @@ func (j *Job) InForce(nodes *NodeList) (uses []Use) {
 	return uses
 }
 
+// Disagreed returns the names of the jobs on whose specs live nodes disagree: see [Job.InForce].
+func (s *Snapshot) Disagreed() (jobs []string) {
+	for _, j := range s.Jobs {
+		if len(j.Journal.Revisions) > 1 && len(j.InForce(s.Nodes)) > 1 {
+			jobs = append(jobs, j.Name)
+		}
+	}
+	return jobs
+}
+
 // NeverRan reports whether no tick of the job was ever granted, as far as the store still has all
 // of its verdicts.
 func (j *Job) NeverRan() bool {

@@ -34,7 +34,7 @@ func TestPlannedStop(t *testing.T) {
 	r := cronce(t, "verify", "--redis", url)
 	r.want(t, exit.Fine, "is paused, so that no tick of it is overdue", "paused")
 	cronce(t, "doctor", "--redis", url).want(t, exit.Fine, "no tick is overdue")
-	cronce(t, "resume", "--all", "--redis", url).want(t, exit.Fine, " is resumed: its pause ends, by ")
+	cronce(t, "resume", "--all", "--redis", url).want(t, exit.Fine, " is resumed: its pause ends, by ", "no live node has ")
 	cronce(t, "verify", "--redis", url).want(t, exit.Fine)
 	server.SetTime(time.Now().Add(time.Hour + time.Minute))
 	cronce(t, "verify", "--redis", url).want(t, exit.Failed, "OVERDUE", "no node lives")
@@ -67,7 +67,7 @@ func TestRemovedJob(t *testing.T) {
 	cronce(t, "status", "jobs", "-o", "name", "--redis", cl.url).want(t, exit.Fine)
 	cronce(t, "status", "jobs", "--state", "retired", "-o", "name", "--redis", cl.url).want(t, exit.Fine, "job")
 	cronce(t, "audit", "--redis", cl.url).want(t, exit.Fine, "retire", "ann")
-	cronce(t, "resume", "job", "--redis", cl.url).want(t, exit.Fine, "job is resumed: its retirement ends, by ")
+	cronce(t, "resume", "job", "--redis", cl.url).want(t, exit.Refused, "no live node has job, which is retired")
 }
 
 // No node is alive for some ticks, and then an operator pauses or retires the job. Those ticks are

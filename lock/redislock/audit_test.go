@@ -41,8 +41,10 @@ func TestAuditIsBounded(t *testing.T) {
 	if a := change("later"); a.Err == nil {
 		t.Errorf("a change after a record that cannot be read is answered %+v", a)
 	}
-	some, err := d.Audit(t.Context(), "", 2)
-	if err != nil || len(some) != 2 || some[1].Unreadable != `"garbage"` || some[0].Number != last+3 {
-		t.Errorf("the newest records are %+v, %v", some, err)
+	for _, key := range []string{"", "job"} { // whose the record is cannot be read
+		some, err := d.Audit(t.Context(), key, 2)
+		if err != nil || len(some) != 2 || some[1].Unreadable != `"garbage"` || some[0].Number != last+3 {
+			t.Errorf("the newest records of %q are %+v, %v", key, some, err)
+		}
 	}
 }

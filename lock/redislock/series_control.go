@@ -194,7 +194,8 @@ func (d *Driver) partitionAudit(ctx context.Context, partition int, key string, 
 			if r.Number != 0 {
 				least = r.Number
 			}
-			if (key == "" || r.Key == key) && (n <= 0 || len(found) < n) {
+			of := key == "" || r.Key == key || r.Unreadable != "" // which may be of any series
+			if of && (n <= 0 || len(found) < n) {
 				found = append(found, r)
 			}
 		}

@@ -24,7 +24,8 @@ type Controlled interface {
 	Control(ctx context.Context, c Control) ControlAnswer
 	// Audit returns the newest n records (n <= 0: all that are kept) of a series, or of the
 	// namespace if key is empty, in the order of their instants; the records of one partition are in
-	// the order of their numbers. A store keeps the newest MaxAudit of each partition.
+	// the order of their numbers. A store keeps the newest MaxAudit of each partition. The records of a
+	// series come with those that cannot be read and may be of it.
 	Audit(ctx context.Context, key string, n int) ([]AuditRecord, error)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -236,8 +237,8 @@ func TestDamagedAudit(t *testing.T) {
 			if records != c.records || len(all) != c.records+1 || !strings.Contains(named, c.named) {
 				t.Errorf("the records are %+v, want %d and %s", all, c.records, c.named)
 			}
-			if one, err := d.Audit(t.Context(), "job", 0); err != nil || len(one) != c.records {
-				t.Errorf("the records of the job are %+v, %v, want %d", one, err, c.records)
+			if one, err := d.Audit(t.Context(), "job", 0); err != nil || !slices.Equal(one, all) { // what cannot be read may be of the job
+				t.Errorf("the records of the job are %+v, %v, want %+v", one, err, all)
 			}
 			if err := change(series.ActionRetire); errors.Is(err, driver.ErrUnreadable) != (c.path == "") {
 				t.Errorf("a change is answered %v", err)

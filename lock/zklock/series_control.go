@@ -108,7 +108,7 @@ func (d *Driver) records(ctx context.Context, c *zk.Conn, key string, n int) (fo
 	if err != nil {
 		return nil, err
 	}
-	if damage != "" && key == "" {
+	if damage != "" {
 		found = append(found, series.AuditRecord{Unreadable: damage})
 	}
 	least := max(0, newest-series.MaxAudit)
@@ -118,7 +118,7 @@ func (d *Driver) records(ctx context.Context, c *zk.Conn, key string, n int) (fo
 			return nil, err
 		}
 		for _, r := range some {
-			if key == "" || r.Key == key {
+			if key == "" || r.Key == key || r.Unreadable != "" { // which may be of any series
 				found = append(found, r)
 			}
 		}

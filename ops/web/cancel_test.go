@@ -99,7 +99,7 @@ func TestCancelIsIgnored(t *testing.T) {
 		show(target, "Cancelled by a-operator@web at ", "it hangs")
 		time.Sleep(20 * time.Minute)
 		show("/jobs/slow", "cancelled", "too late")
-		show(target, "and ended as cancelled after 20m")
+		show(target, "and ended as cancelled after 20m", `<span class="state s-skipped">`, "cancelled</span></h1>")
 		stop()
 		if err := <-ended; err != nil || strings.Count(log.String(), "run ignores its context") != 1 || strings.Count(log.String(), "run started") != 1 {
 			t.Errorf("%v: %s", err, log.String())

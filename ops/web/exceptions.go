@@ -3,6 +3,7 @@ package web
 import (
 	"time"
 
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 )
 
@@ -49,9 +50,12 @@ func (h *Handler) exceptionsOf(s *ops.Snapshot) *exceptions {
 	return e
 }
 
-// markOf returns the name of the mark of an exception.
+// markOf returns the name of the mark of a verdict or an outcome that is an exception. A run that an operator or a newer tick ended is
+// no failure.
 func markOf(verdict string) ops.State {
 	switch s := ops.State(verdict); s {
+	case series.OutcomeCancelled, series.OutcomeReplaced:
+		return ops.Skipped
 	case ops.Lost, ops.Missed, ops.Paused, ops.Skipped, ops.Takeover:
 		return s
 	}

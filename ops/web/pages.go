@@ -268,7 +268,7 @@ func (h *Handler) tickPage(w http.ResponseWriter, r *http.Request) {
 		}
 		b.tickOutput = h.output(r.Context(), tick, &journal, &state)
 	}
-	b.State = stateOf(b.Answer.State)
+	b.State = stateOf(&b.Answer)
 	if j.Schedule != nil {
 		b.Earlier, b.Later = j.Schedule.Prev(tick.Add(-time.Millisecond)), j.Schedule.Next(tick)
 	}
@@ -276,18 +276,18 @@ func (h *Handler) tickPage(w http.ResponseWriter, r *http.Request) {
 }
 
 // stateOf returns the state whose mark a tick gets.
-func stateOf(s why.State) ops.State {
-	switch s {
+func stateOf(a *why.Answer) ops.State {
+	switch a.State {
 	case why.Ran:
 		return ops.OK
 	case why.Failed:
-		return ops.Failing
+		return markOf(a.Outcome)
 	case why.Future, why.Undecided:
 		return ops.Waiting
 	case why.NotATick, why.NotKnown:
 		return ops.Unknown
 	}
-	return ops.State(s)
+	return ops.State(a.State)
 }
 
 type nodesBody struct {

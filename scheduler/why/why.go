@@ -53,6 +53,9 @@ type Answer struct {
 	Evidence []int `json:"-"`
 }
 
+// Word returns the state for people: of a failed tick its outcome, if that is known.
+func (a Answer) Word() string { return cmp.Or(a.Outcome, string(a.State)) }
+
 // A State is the state of a tick in a word, as judged by package verify. A tick that a node with
 // another spec passed over is missed.
 type State = verify.TickState

@@ -32,7 +32,8 @@ func AuditCommand() *cobra.Command {
 		Short: "Print the changes by operators, with time and reason",
 		Long: "Print the records of changes by operators: each pause, resume, run, cancel, skip, backfill and retirement,\n" +
 			"with its number, the caller, the reason and the state of the job before and after. A change and its record are one step of the store, which numbers them without\n" +
-			"gaps and keeps the newest 10,000 of each of its partitions.\n\n" +
+			"gaps and keeps the newest 10,000 of each of its partitions. With --job the records that cannot be read are printed too, if\n" +
+			"they may be of the job.\n\n" +
 			"Exit code 1: a number is missing; 4: the store does not answer, or a record cannot be read.",
 		Example: "  cronce audit\n  cronce audit --job sendSms -o json",
 		Args:    cobra.NoArgs,

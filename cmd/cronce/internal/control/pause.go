@@ -70,10 +70,11 @@ func ResumeCommand() *cobra.Command {
 		Use:   "resume <job or pattern>|--all",
 		Short: "End the pause of a job",
 		Long: "End the pause, or the retirement, of a job. Its ticks up to now are recorded as paused: none of them runs. Later\n" +
-			"ticks run as usual, and are overdue if no node runs them.\n\n" +
+			"ticks run as usual, and are overdue if no node runs them. The command says so if no live node has the job, and does not\n" +
+			"end the retirement of such a job: a node that opens it does.\n\n" +
 			several +
-			"Exit code 3: the job changed at the same time, or the user may not write; 4: it is not known whether the pause has\n" +
-			"ended, or the store has no job on record.",
+			"Exit code 3: the job changed at the same time, or is retired and no live node has it, or the user may not write; 4: it\n" +
+			"is not known whether the pause has ended, or the store has no job on record.",
 		Example: "  cronce resume sendSms\n  cronce resume --all --reason 'the database is back'",
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args, series.ActionResume) },
 	}
@@ -281,6 +282,9 @@ func (f *pauseFlags) print(ctx context.Context, s *clients.Store, w io.Writer, c
 		}
 		fmt.Fprintf(w, "%s is resumed: its %s ends, by %s, at %s%s\n", job, ended, terminal.Printable(c.Who), terminal.RFC3339(now.Now), because(c.Reason))
 		ticks.print(w, "were", old.Mark, now.Mark)
+		if a.Text != "" {
+			fmt.Fprintf(w, "  %s\n", terminal.Printable(a.Text))
+		}
 		return
 	}
 	until := "on"

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -116,7 +115,7 @@ func printWhy(w io.Writer, j *series.Journal, state *series.Series, r whyReport,
 		r.Evidence = journalLines(evidence)
 		return terminal.PrintJSON(w, r)
 	}
-	fmt.Fprintf(w, "%s, tick %s%s: %s\n", a.Job, a.Tick.Format("2006-01-02T15:04:05.000Z07:00"), localOf(a), terminal.Printable(cmp.Or(a.Outcome, string(a.State))))
+	fmt.Fprintf(w, "%s, tick %s%s: %s\n", a.Job, a.Tick.Format("2006-01-02T15:04:05.000Z07:00"), localOf(a), terminal.Printable(a.Word()))
 	if note != "" {
 		fmt.Fprintln(w, terminal.Printable(note))
 	}

@@ -133,8 +133,12 @@ func nextOf(v *ops.JobView, now time.Time) string {
 	return text
 }
 
-// skips is the sentence about the tick that will be skipped for an operator.
-func skips(tick int64) string {
+// skips is the sentence about the tick that an operator let a job skip. A later spec may not have that tick.
+func skips(j *ops.Job) string {
+	tick := j.Series.Skip
+	if j.Schedule != nil && j.Schedule.PrevMilli(tick) != tick {
+		return "An operator requested to skip the tick of " + terminal.RFC3339(tick) + ", which the spec in force does not have: no tick is skipped."
+	}
 	return "The tick of " + terminal.RFC3339(tick) + " will be skipped, as an operator requested."
 }
 
@@ -221,7 +225,7 @@ func jobListing(ctx context.Context, s *clients.Store, now *ops.Snapshot, name s
 		fmt.Fprintf(&b, "Next: %s\n", strings.Join(next, ", "))
 	}
 	if j.Series.Skip != 0 {
-		fmt.Fprintln(&b, skips(j.Series.Skip))
+		fmt.Fprintln(&b, skips(j))
 	}
 	if v.Backfill != nil {
 		fmt.Fprintln(&b, v.Backfill)

@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // The next tick is shown as skipped only if it is the one that an operator skips.
@@ -18,6 +20,21 @@ func TestNextOf(t *testing.T) {
 	} {
 		if got := nextOf(&v, now); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A tick that an operator let a job skip is named as skipped only while the spec in force has it.
+func TestSkips(t *testing.T) {
+	tick := time.Date(2026, 1, 5, 3, 0, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"@hourly":    "The tick of 2026-01-05T03:00:00Z will be skipped, as an operator requested.",
+		"30 * * * *": "An operator requested to skip the tick of 2026-01-05T03:00:00Z, which the spec in force does not have: no tick is skipped.",
+		"":           "The tick of 2026-01-05T03:00:00Z will be skipped, as an operator requested.", // the spec is not known
+	} {
+		schedule, _ := spec.Parse(text, time.UTC)
+		if got := skips(&ops.Job{Schedule: schedule, Series: series.Series{Skip: tick.UnixMilli()}}); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -154,7 +154,7 @@ func (f *runFlags) listing(ctx context.Context, s *clients.Store, now *ops.Snaps
 		}
 	}
 	if j != nil && j.Series.Skip != 0 {
-		l.foot = skips(j.Series.Skip) + " " + l.foot
+		l.foot = skips(j) + " " + l.foot
 	}
 	if j != nil && found.none != "" {
 		value["no_node"], l.foot = found.none, found.none+" "+l.foot

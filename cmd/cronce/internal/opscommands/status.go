@@ -56,6 +56,10 @@ func statusListing(ctx context.Context, s *clients.Store, now *ops.Snapshot, eac
 			l.names = append(l.names, n.Job)
 		}
 	}
+	if jobs := now.Disagreed(); len(jobs) > 0 && now.Known() {
+		l.text += "\n" + disagree(jobs)
+		l.key = append(l.key, len(jobs))
+	}
 	causes, left := ops.Causes(st.Needs, mostCauses)
 	if each {
 		causes, left = nil, 0
@@ -87,6 +91,16 @@ func statusListing(ctx context.Context, s *clients.Store, now *ops.Snapshot, eac
 		l.fault = exit.Printed(exit.Failed, "something is wrong")
 	}
 	return l
+}
+
+// disagree is the sentence about jobs on whose specs nodes disagree, as in a rolling deployment or while two configurations share the
+// namespace.
+func disagree(jobs []string) string {
+	of := jobs[0]
+	if len(jobs) > 1 {
+		of = fmt.Sprintf("%d jobs, such as %s", len(jobs), of)
+	}
+	return fmt.Sprintf("Nodes disagree on the spec of %s: each one claims the ticks of its own. See cronce status jobs show %s.", of, jobs[0])
 }
 
 // unknownCode returns the exit code for a namespace whose state is not known: that the user may not read a job, or else doubt.
