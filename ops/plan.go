@@ -68,7 +68,7 @@ func (b *Backfill) scope(anyway bool) string {
 func (b *Backfill) Check() error {
 	switch {
 	case b.From.UnixMilli() <= 0: // the zero time too
-		return driver.Refuse("from", b.From.Format(time.RFC3339), "an instant after 1970")
+		return driver.Refuse("from", b.From.Format(time.RFC3339), "after 1970-01-01T00:00:00Z")
 	case b.To.Before(b.From):
 		return driver.Refuse("to", b.To.Format(time.RFC3339), "not before from, "+b.From.Format(time.RFC3339))
 	case b.Only != "" && !slices.Contains(Onlys, b.Only):

@@ -75,6 +75,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"runs", "a", "-n", "0", url}, "-n is 0, must be 1 to 100000"},
 		{[]string{"runs", "-n", "99999999999999999999", url}, `runs: -n is "99999999999999999999", must be a whole number: number of runs, the newest, 1 to 100000`},
 		{[]string{"audit", "--count", "many", url}, `audit: -n is "many", must be a whole number: number of records, the newest, 1 to 10000`},
+		{[]string{"backfill", "job", "--from", "1970-01-01", "--to", "2026-11-23", "--reason", "a test", url}, "backfill: --from is 1970-01-01T00:00:00Z, must be after 1970-01-01T00:00:00Z"},
 		{[]string{"verify", "--namespace", "a b", url}, `--namespace: is "a b"`},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {

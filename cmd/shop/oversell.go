@@ -170,7 +170,8 @@ func (f *oversellFlags) database() (string, error) {
 	switch {
 	case f.dsnEnv != "":
 		flag = "--dsn-env"
-		if dsn = os.Getenv(f.dsnEnv); dsn == "" {
+		secret, _ := config.Default(os.LookupEnv).ReadSecret("dsn", "", f.dsnEnv, "")
+		if dsn = secret.Text(); dsn == "" {
 			return "", exit.Usagef("oversell: %s names a variable that is not set", flag)
 		}
 	case f.dsnFile != "":

@@ -297,3 +297,12 @@ func TestOversellUsage(t *testing.T) {
 		}
 	}
 }
+
+// A variable that was made from a file may end with a line break, which is no part of the DSN.
+func TestOversellDSNVariable(t *testing.T) {
+	t.Setenv("SHOP_TEST_DSN", "sqlite:x\r\n")
+	f := oversellFlags{dsnEnv: "SHOP_TEST_DSN"}
+	if dsn, err := f.database(); dsn != "sqlite:x" || err != nil {
+		t.Errorf("got %q, %v", dsn, err)
+	}
+}

@@ -39,7 +39,7 @@ func (o Offer) validate() error {
 	}
 	for field, t := range map[string]time.Time{"starts_at": o.Starts, "ends_at": o.Ends} {
 		if !t.IsZero() && (t.UnixMilli() < 1 || t.UnixMilli() > maxInstant || t.Nanosecond()%1_000_000 != 0) {
-			return &FieldError{field, t.UTC().Format(time.RFC3339Nano), "after 1970 and up to the year 9999, in whole milliseconds"}
+			return &FieldError{field, t.UTC().Format(time.RFC3339Nano), "after 1970-01-01T00:00:00Z and up to the year 9999, in whole milliseconds"}
 		}
 	}
 	if !o.Starts.IsZero() && !o.Ends.IsZero() && !o.Starts.Before(o.Ends) {

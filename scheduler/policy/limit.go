@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -58,7 +59,7 @@ func parseLimit(part, value string, before error) (Limit, error) {
 	n, err := strconv.Atoi(of)
 	l, wrong := Limit{name, n}, err != nil
 	if l.Faults(func(string, string) { wrong = true }); wrong {
-		return Limit{}, fmt.Errorf("policies: %q is no limit, such as reports*3", part)
+		return Limit{}, errors.Join(before, fmt.Errorf("policies: %q is no limit, such as reports*3", part))
 	}
 	return l, before
 }

@@ -5,6 +5,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -154,7 +155,7 @@ func Parse(text string) (r Record, err error) {
 func duration(part, value string, before error) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("policies: %q is no duration of 0 or more", part)
+		return 0, errors.Join(before, fmt.Errorf("policies: %q is no duration of 0 or more", part))
 	}
 	return d, before
 }

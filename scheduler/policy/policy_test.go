@@ -72,6 +72,12 @@ func TestText(t *testing.T) {
 			t.Errorf("%q is accepted", text)
 		}
 	}
+	want := "policies: \"deadline:soon\" is no duration of 0 or more\n" +
+		"policies: \"limit:a\" is no limit, such as reports*3\n" +
+		"policies: \"jitter:x\" is no duration of 0 or more"
+	if _, err := policy.Parse("deadline:soon/limit:a/timeout:1s/jitter:x"); err == nil || err.Error() != want {
+		t.Errorf("several faults: got %v, want %s", err, want)
+	}
 }
 
 // The nodes of all versions compute the same time.

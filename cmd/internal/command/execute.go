@@ -31,7 +31,8 @@ func Execute(ctx context.Context, newRoot func() *cobra.Command, args []string, 
 	}
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	out := terminal.NewOutput(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
 	addCompletion(root)
 	knowHelp(root)
@@ -40,6 +41,7 @@ func Execute(ctx context.Context, newRoot func() *cobra.Command, args []string, 
 	if err == nil {
 		err = *unknown
 	}
+	err = unwritten(err, started, out)
 	if err == nil {
 		return exit.Fine
 	}
@@ -51,6 +53,21 @@ func Execute(ctx context.Context, newRoot func() *cobra.Command, args []string, 
 		printError(stderr, fmt.Sprintf("%s: %s\n", root.Name(), terminal.PrintableText(bounded(text))))
 	}
 	return code
+}
+
+// unwritten returns the error of a command some of whose output was not written: a caller must not
+// take the rest for all of it. An error that says more stays, as does the exit code of a result that
+// was to be printed.
+func unwritten(err error, started bool, out *terminal.Output) error {
+	lost := out.Err()
+	if lost == nil || err != nil && !exit.IsPrinted(err) {
+		return err
+	}
+	code := exit.Failed
+	if err != nil {
+		code = exit.Code(err, started)
+	}
+	return exit.With(code, fmt.Errorf("the command has ended, but its output is not complete: %w", lost))
 }
 
 // addCompletion adds the completion command that root would add by itself once its output is set.

@@ -2,7 +2,9 @@ package strictyaml
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -207,6 +209,9 @@ func set(into reflect.Value, node ast.Node, text string) (allowed string) {
 		into.SetBool(b)
 	case reflect.Int, reflect.Int64:
 		n, err := strconv.ParseInt(text, 10, into.Type().Bits())
+		if errors.Is(err, strconv.ErrRange) {
+			return fmt.Sprintf("a whole number from %d to %d", math.MinInt64, math.MaxInt64)
+		}
 		if err != nil {
 			return "a whole number"
 		}

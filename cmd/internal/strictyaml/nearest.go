@@ -30,13 +30,13 @@ func unknown(key string, fields map[string][]int) string {
 }
 
 // Nearest returns the name that key was probably meant to be: the one with the fewest edits (at
-// most a third of its length, but at least two are allowed), or one that begins with key. It
+// most a third of its length, but at least one is allowed), or one that begins with key. It
 // returns "" if there is none.
 func Nearest(key string, names []string) string {
 	best, edits := "", 0
 	for _, name := range names {
 		n := distance(strings.ToLower(key), name)
-		if n <= max(2, len(name)/3) && n < len(name) && (best == "" || n < edits) {
+		if n <= max(1, len(name)/3) && n < len(name) && (best == "" || n < edits) {
 			best, edits = name, n
 		}
 	}
@@ -51,26 +51,28 @@ func Nearest(key string, names []string) string {
 	return ""
 }
 
-// distance returns the number of bytes to insert, remove or replace to get from a to b
-// (Levenshtein). Keys are short; a long one is not a typing error.
+// distance returns the number of edits to get from a to b: to insert, remove or replace a byte, or to
+// swap two neighbours. Keys are short; a long one is not a typing error.
 func distance(a, b string) int {
 	if len(a) > 100 {
 		return len(a)
 	}
-	row := make([]int, len(b)+1)
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		corner := row[0]
+		before, last, row = last, row, before
 		row[0] = i + 1
 		for j := range len(b) {
-			change := corner
+			change := last[j]
 			if a[i] != b[j] {
 				change++
 			}
-			corner = row[j+1]
-			row[j+1] = min(change, corner+1, row[j]+1)
+			row[j+1] = min(change, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]

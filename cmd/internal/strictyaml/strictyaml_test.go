@@ -110,6 +110,7 @@ func TestFaults(t *testing.T) {
 		"Secret: a":                                 `c.yaml:1:1: Secret: unknown key, known are grace, jobs, name, redis, tags`,
 		"grace: 30":                                 `c.yaml:1:8: grace: is no duration`,
 		"redis:\n  db: many":                        `c.yaml:2:7: redis.db: is "many", must be a whole number`,
+		"redis:\n  db: 9223372036854775808":         `c.yaml:2:7: redis.db: is "9223372036854775808", must be a whole number from -9223372036854775808 to 9223372036854775807`,
 		"redis:\n  strict: \"true\"":                `c.yaml:2:11: redis.strict: is "true", must be true or false`,
 		"redis:\n  db: u:hunter2@h":                 `c.yaml:2:7: redis.db: is a text with credentials (not shown), must be a whole number`,
 		"redis:\n  u:hunter2@h: x":                  `c.yaml:2:3: redis: unknown key, known are db, password_file, strict, url`,
@@ -237,10 +238,11 @@ func used(t *testing.T) time.Duration {
 }
 
 func TestNearest(t *testing.T) {
-	names := []string{"db", "deadline", "jitter", "jitters", "lease", "misfire", "overlap", "password_env"}
+	names := []string{"db", "deadline", "jitter", "jitters", "lease", "log", "misfire", "overlap", "password_env"}
 	for key, want := range map[string]string{
 		"overlapp": "overlap", "Lease": "lease", "dedline": "deadline", "password": "password_env",
 		"x": "", "xx": "", "": "", "timeout": "", "jiter": "jitter", "jitterss": "jitters", "misfyr": "misfire", "misfyrrx": "", "pas": "password_env", "pa": "",
+		"foo": "", "xyz": "", "lgo": "log", "logs": "log", "laese": "lease", "lemon": "", "bd": "db",
 	} {
 		if got := strictyaml.Nearest(key, names); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", key, got, want)

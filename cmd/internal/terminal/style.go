@@ -24,6 +24,9 @@ func NewStyle(w io.Writer) *Style {
 // IsTerminal reports whether a reader or writer is a terminal, or a character device other than the
 // null device.
 func IsTerminal(stream any) bool {
+	if w, ok := stream.(io.Writer); ok {
+		stream = Direct(w)
+	}
 	f, ok := stream.(*os.File)
 	if !ok {
 		return false

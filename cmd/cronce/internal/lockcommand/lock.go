@@ -22,6 +22,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/command"
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/spec"
@@ -333,7 +334,7 @@ var errUnstarted = errors.New("lock: stopped before the command was started")
 // lease, has ended. When now ends too, the command is killed.
 func execute(ctx, now context.Context, fence int64, argv, environ []string, grace time.Duration, s streams) error {
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	c.Stdin, c.Stdout, c.Stderr = s.InOrStdin(), s.OutOrStdout(), s.ErrOrStderr()
+	c.Stdin, c.Stdout, c.Stderr = s.InOrStdin(), terminal.Direct(s.OutOrStdout()), s.ErrOrStderr()
 	c.Env = append(environ, config.FenceEnv+"="+strconv.FormatInt(fence, 10))
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = grace
