@@ -110,7 +110,10 @@ func TestDemoEnds(t *testing.T) {
 func TestDemoInterrupted(t *testing.T) {
 	t.Parallel()
 	c := start(t, "demo", "--for", "10m", "--nodes", "2")
-	eventually(t, "a run", func() bool { return strings.Contains(c.stdout.String(), "run started") })
+	eventually(t, "two nodes and a run", func() bool {
+		out := c.stdout.String()
+		return strings.Count(out, "node started") == 2 && strings.Contains(out, "run started")
+	})
 	c.signal(syscall.SIGINT)
 	if code := c.code(); code != exit.Fine {
 		t.Errorf("exit code %d", code)
@@ -164,7 +167,10 @@ func TestLifeline(t *testing.T) {
 func TestDemoKilled(t *testing.T) {
 	t.Parallel()
 	c := start(t, "demo", "--for", "10m", "--nodes", "2", "-o", "json")
-	eventually(t, "a run", func() bool { return strings.Contains(c.stdout.String(), "run started") })
+	eventually(t, "two nodes and a run", func() bool {
+		out := c.stdout.String()
+		return strings.Count(out, `"msg":"node launched"`) == 2 && strings.Contains(out, "run started")
+	})
 	_, pids, _ := demoEvents(t, c.stdout.String())
 	if len(pids) != 2 {
 		t.Fatalf("nodes: %v", pids)
