@@ -82,6 +82,8 @@ func explain(client redis.UniversalClient, err error) string {
 		return "the server closed the connection: it has ended, or it expects TLS, which this client does not speak"
 	case why == late && speaks(client, true):
 		return late + ", as one does that does not speak TLS with a client that does"
+	case speaks(client, true) && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)): // the reset can overtake the alert
+		return "the server reset the connection, as one does that requires a client certificate"
 	case why == "" && handshake(err) != "":
 		return "the server refuses the TLS connection, " + handshake(err)
 	case why == "" && errors.Is(err, errUnreadable):

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -85,8 +86,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// The explanation says that the server expects TLS, also for a client of a Cluster. A client without a free connection gets no
-// answer in time.
+// The explanation says that the server expects TLS, or may require a certificate, also for a client
+// of a Cluster. A client without a free connection gets no answer in time.
 func TestExplainClients(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -99,6 +100,8 @@ func TestExplainClients(t *testing.T) {
 		{false, false, redis.ErrPoolTimeout, "does not answer in time"},
 		{false, true, redis.ErrPoolTimeout, "does not speak TLS"},
 		{true, true, redis.ErrPoolTimeout, "does not speak TLS"},
+		{false, true, syscall.ECONNRESET, "certificate"},
+		{true, true, syscall.EPIPE, "certificate"},
 	} {
 		o := &redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}, IsClusterMode: c.cluster}
 		if c.tls {
