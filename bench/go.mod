@@ -11,12 +11,12 @@ require (
 	github.com/bsm/redislock v0.9.4
 	github.com/cronce/cronce v0.0.0
 	github.com/go-co-op/gocron/v2 v2.21.2
-	github.com/go-redsync/redsync/v4 v4.17.0
+	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/jonboulle/clockwork v0.5.0
 	github.com/netresearch/go-cron v0.9.1
-	github.com/redis/go-redis/v9 v9.22.0
+	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
 	github.com/robfig/cron/v3 v3.0.1
 	modernc.org/sqlite v1.60.1

@@ -6,7 +6,7 @@ replace github.com/cronce/cronce => ../
 
 require (
 	github.com/cronce/cronce v0.0.0
-	github.com/redis/go-redis/v9 v9.22.0
+	github.com/redis/go-redis/v9 v9.23.0
 	go.uber.org/zap v1.28.0
 	go.uber.org/zap/exp v0.3.0
 	modernc.org/sqlite v1.60.1
