@@ -148,7 +148,7 @@ func tell(t *testing.T, ops []history.Op) {
 
 // The slots of all locks move from master to master under traffic. Each slot is between two masters for
 // a while: TRYAGAIN, ASK and MOVED are unknown outcomes at most, and one correct store could have sent
-// all replies to the clients.
+// all replies to the clients. A grant that its replica does not confirm in time is undone.
 func TestSlotsMoveUnderTraffic(t *testing.T) {
 	t.Parallel()
 	nodes := redisserver.Cluster(t, 3, 1)
@@ -164,7 +164,7 @@ func TestSlotsMoveUnderTraffic(t *testing.T) {
 		t.Logf("round %d", round)
 	}
 	ops := c.saw()
-	limits := history.Limits{Late: time.Second, Over: 200 * time.Millisecond, Picture: filepath.Join(t.ArtifactDir(), "history.html")}
+	limits := history.Limits{Late: time.Second, Over: 200 * time.Millisecond, Undoes: true, Picture: filepath.Join(t.ArtifactDir(), "history.html")}
 	if err := history.Check(ops, limits); err != nil {
 		t.Error(err)
 	}

@@ -19,10 +19,12 @@ type Limits struct {
 	// Early and Over are the longest times by which a lease may end before and after its TTL.
 	// Zero: 5ms and 50ms.
 	Early, Over time.Duration
-	// Votes is set for a store of several servers that decides by majority. Such a store undoes an
-	// acquisition with an unknown outcome in the background, unless a repeated request of the same
-	// client was granted. And it may report a lease as over to the client that releases it,
-	// although no client has the key: competing clients have the votes of the servers between them.
+	// Undoes is set for a driver that undoes an acquisition with an unknown outcome, unless a repeated
+	// request of the same client was granted. The driver of Redis does so if too few replicas have it.
+	Undoes bool
+	// Votes is set for a store of several servers that decides by majority, whose driver undoes, too.
+	// Such a store may report a lease as over to the client that releases it, although no client has
+	// the key: competing clients have the votes of the servers between them.
 	Votes bool
 	// Patience is the longest time of the search for one key. After it the first half of the
 	// history is searched. Zero: 10s.
@@ -218,7 +220,7 @@ func (l *Limits) operations(ops []Op) []porcupine.Operation {
 			end += int64(l.Late)
 		}
 		all = append(all, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: end})
-		if l.Votes && o.Outcome == Unknown && o.Kind == Acquire {
+		if (l.Undoes || l.Votes) && o.Outcome == Unknown && o.Kind == Acquire {
 			all = append(all, porcupine.Operation{ClientId: o.Client, Input: &Op{Kind: Undo, ID: o.ID}, Call: o.Call, Return: end})
 		}
 		if o.Outcome <= OK && o.Kind <= Renew {

@@ -202,9 +202,10 @@ func TestExclusiveAfterDoubt(t *testing.T) {
 	}
 }
 
-// A majority may undo an acquisition with an unknown outcome, which a single store never does by
-// itself. It may not undo a lease that its client was granted when it repeated the request.
-func TestVotesAreTakenBack(t *testing.T) {
+// A majority undoes an acquisition with an unknown outcome, as does a driver if too few replicas have it.
+// A single store never does so by itself. Nothing may undo a lease that its client was granted when it
+// repeated the request.
+func TestUndone(t *testing.T) {
 	at := func(ms int64, owner string, fence int64, outcome history.Outcome) history.Op {
 		call := ms * int64(time.Millisecond)
 		return history.Op{ID: int(ms), Kind: history.Acquire, Key: "k", Owner: owner, TTL: time.Second, Granted: fence,
@@ -214,12 +215,14 @@ func TestVotesAreTakenBack(t *testing.T) {
 	if err := history.Check(undone, history.Limits{}); !history.Refuted(err) {
 		t.Errorf("one store cannot have answered that: %v", err)
 	}
-	if err := history.Check(undone, history.Limits{Votes: true}); err != nil {
-		t.Errorf("a majority can have answered that: %v", err)
-	}
 	granted := []history.Op{at(1, "a", 0, history.Unknown), at(10, "b", 0, history.Held), at(20, "a", 1, history.OK), at(30, "c", 2, history.OK)}
-	if err := history.Check(granted, history.Limits{Votes: true}); !history.Refuted(err) {
-		t.Errorf("nobody can have answered that: %v", err)
+	for _, l := range []history.Limits{{Votes: true}, {Undoes: true}} {
+		if err := history.Check(undone, l); err != nil {
+			t.Errorf("%+v: a store can have answered that: %v", l, err)
+		}
+		if err := history.Check(granted, l); !history.Refuted(err) {
+			t.Errorf("%+v: no store can have answered that: %v", l, err)
+		}
 	}
 }
 
