@@ -44,6 +44,10 @@ func started(t *testing.T, env []string, args ...string) (*exec.Cmd, io.Closer) 
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	})
+	rig.Eventually(t, "its environment", func() bool { // an exec closes files, and Start returns, before it sets that
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", c.Process.Pid))
+		return err == nil && len(text) > 0
+	})
 	return c, in
 }
 
