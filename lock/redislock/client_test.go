@@ -18,7 +18,7 @@ func TestHarden(t *testing.T) {
 	all := redis.UniversalOptions{Addrs: []string{"a"}, ReadTimeout: time.Minute}
 	redislock.Harden(&one)
 	redislock.Harden(&all)
-	off := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone}
+	off := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	want := redis.Options{Addr: "a", MaxRetries: -1, ContextTimeoutEnabled: true, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Second,
 		DialTimeout: 2 * time.Second, PoolTimeout: 2 * time.Second, DialerRetries: 1, MaintNotificationsConfig: off}
 	if one.OnConnect == nil || all.OnConnect == nil {

@@ -245,7 +245,7 @@ func harden(retries *int, deadlines *bool, dials *int, notifications **maintnoti
 		*dials = 1
 	}
 	if *notifications == nil {
-		*notifications = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone}
+		*notifications = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	}
 }
 

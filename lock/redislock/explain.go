@@ -83,7 +83,7 @@ func explain(client redis.UniversalClient, err error) string {
 	case why == late && speaks(client, true):
 		return late + ", as one does that does not speak TLS with a client that does"
 	case speaks(client, true) && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)): // the reset can overtake the alert
-		return "the server reset the connection, as one does that requires a client certificate"
+		return "the server reset the connection: it has ended, or it requires a client certificate"
 	case why == "" && handshake(err) != "":
 		return "the server refuses the TLS connection, " + handshake(err)
 	case why == "" && errors.Is(err, errUnreadable):

@@ -19,10 +19,11 @@ type Limits struct {
 	// Early and Over are the longest times by which a lease may end before and after its TTL.
 	// Zero: 5ms and 50ms.
 	Early, Over time.Duration
-	// Undoes is set for a driver that undoes an acquisition with an unknown outcome, unless a repeated
-	// request of the same client was granted. The driver of Redis does so if too few replicas have it.
-	Undoes bool
-	// Votes is set for a store of several servers that decides by majority, whose driver undoes, too.
+	// Undoes reports whether the driver may undo an acquisition with an unknown outcome, unless a
+	// repeated request of the same client was granted. The driver of Redis undoes one that too few
+	// replicas have. Nil: it undoes none.
+	Undoes func(*Op) bool
+	// Votes is set for a store of several servers that decides by majority, whose driver undoes each.
 	// Such a store may report a lease as over to the client that releases it, although no client has
 	// the key: competing clients have the votes of the servers between them.
 	Votes bool
@@ -220,7 +221,7 @@ func (l *Limits) operations(ops []Op) []porcupine.Operation {
 			end += int64(l.Late)
 		}
 		all = append(all, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: end})
-		if (l.Undoes || l.Votes) && o.Outcome == Unknown && o.Kind == Acquire {
+		if o.Outcome == Unknown && o.Kind == Acquire && (l.Votes || l.Undoes != nil && l.Undoes(o)) {
 			all = append(all, porcupine.Operation{ClientId: o.Client, Input: &Op{Kind: Undo, ID: o.ID}, Call: o.Call, Return: end})
 		}
 		if o.Outcome <= OK && o.Kind <= Renew {

@@ -212,16 +212,19 @@ func TestUndone(t *testing.T) {
 			Outcome: outcome, Call: call, Return: call + int64(time.Millisecond)}
 	}
 	undone := []history.Op{at(1, "a", 0, history.Unknown), at(10, "b", 0, history.Held), at(20, "c", 1, history.OK), at(30, "a", 0, history.Held)}
-	if err := history.Check(undone, history.Limits{}); !history.Refuted(err) {
-		t.Errorf("one store cannot have answered that: %v", err)
+	undoes := func(owner string) func(*history.Op) bool { return func(o *history.Op) bool { return o.Owner == owner } }
+	for _, l := range []history.Limits{{}, {Undoes: undoes("b")}} {
+		if err := history.Check(undone, l); !history.Refuted(err) {
+			t.Errorf("one store cannot have answered that: %v", err)
+		}
 	}
 	granted := []history.Op{at(1, "a", 0, history.Unknown), at(10, "b", 0, history.Held), at(20, "a", 1, history.OK), at(30, "c", 2, history.OK)}
-	for _, l := range []history.Limits{{Votes: true}, {Undoes: true}} {
+	for _, l := range []history.Limits{{Votes: true}, {Undoes: undoes("a")}} {
 		if err := history.Check(undone, l); err != nil {
-			t.Errorf("%+v: a store can have answered that: %v", l, err)
+			t.Errorf("votes %v: a store can have answered that: %v", l.Votes, err)
 		}
 		if err := history.Check(granted, l); !history.Refuted(err) {
-			t.Errorf("%+v: no store can have answered that: %v", l, err)
+			t.Errorf("votes %v: no store can have answered that: %v", l.Votes, err)
 		}
 	}
 }
