@@ -267,19 +267,30 @@ func (s *storm) shake() {
 	}
 }
 
-// forget makes the store lose all data, or its latest writes: only a store that copies its data can do that.
+// forget makes the store lose all data, its latest writes, or a few keys: only Redis can do the latter two.
 func (s *storm) forget() {
-	if redis, can := s.store.(redisStore); can && s.n(3) > 0 {
+	redis, can := s.store.(redisStore)
+	if !can {
+		s.note("the store forgets")
+		s.store.Forget()
+		return
+	}
+	switch s.n(4) {
+	case 0:
+		s.note("the store forgets")
+		redis.Forget()
+	case 1:
+		for range 1 + s.n(3) {
+			s.note("the store evicts %s", redis.evict(s.n))
+		}
+	default:
 		restore, w, d := redis.copied(), window{from: time.Now()}, s.long(20*time.Second)
 		s.pass(d)
 		s.note("the store forgets %v", d)
 		restore()
 		w.to = time.Now()
 		s.lost = append(s.lost, w)
-		return
 	}
-	s.note("the store forgets")
-	s.store.Forget()
 }
 
 // alive returns the nodes that were not killed or stopped.

@@ -91,6 +91,18 @@ func (s redisStore) Forget() {
 	s.client.ScriptFlush(context.Background())
 }
 
+// evict deletes one key, which it returns, as a server does that has no memory left, and no policy against it.
+func (s redisStore) evict(draw func(int) int) string {
+	synctest.Wait() // until no other goroutine changes data meanwhile
+	keys := s.server.Keys()
+	if len(keys) == 0 {
+		return "nothing"
+	}
+	key := keys[draw(len(keys))]
+	s.server.Del(key)
+	return key
+}
+
 // copied returns a function that restores the data as they are now, as a failover does to a replica that lags.
 func (s redisStore) copied() (restore func()) {
 	synctest.Wait() // until no other goroutine changes data meanwhile
