@@ -299,7 +299,7 @@ type changeBody struct {
 	Pause *ops.PauseView
 	Form  *form // nil: there is nothing to send
 
-	Planned bool // Fault is no fault: it is about the plan of a backfill
+	Fine bool // Fault is no fault: it is about the plan of a backfill, or about a resume that was made
 }
 
 // changeOne changes the job of a page.
@@ -322,8 +322,9 @@ func (h *Handler) changeOne(action series.Action) http.HandlerFunc {
 		}
 		a := h.change(r.Context(), request)
 		status, kind, text := statusOf(&a)
-		b.Planned = a.Outcome == ops.ChangePlanned || a.Outcome == ops.ChangeStands && a.Plan != nil
-		if b.Fault = text; kind == "" && a.Outcome != ops.ChangeDated && !b.Planned {
+		warned := a.Outcome == ops.ChangeMade && action == series.ActionResume && text != "" // a redirect would lose the text
+		b.Fine = warned || a.Outcome == ops.ChangePlanned || a.Outcome == ops.ChangeStands && a.Plan != nil
+		if b.Fault = text; kind == "" && a.Outcome != ops.ChangeDated && !b.Fine {
 			h.fresh(r.Context(), name, a.Series.Change)
 			to := fmt.Sprintf("/jobs/%s?change=%d", url.PathEscape(name), a.Series.Change)
 			switch action {
@@ -345,6 +346,8 @@ func (h *Handler) changeOne(action series.Action) http.HandlerFunc {
 			b.Title = "Done before"
 		case ops.ChangePlanned:
 			b.Title = "Backfill"
+		case ops.ChangeMade:
+			b.Title = "Resumed"
 		}
 		b.next(s, &a, kind)
 		h.showChange(w, r, s, status, b)

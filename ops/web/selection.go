@@ -207,6 +207,9 @@ func (b *changesBody) results(first ops.Request, jobs []seenJob, answers []ops.C
 		case a.Outcome == ops.ChangeMade:
 			b.Made++
 			r.State, r.Text = ops.OK, map[series.Action]string{series.ActionPause: "paused", series.ActionResume: "resumed"}[b.Action]
+			if text != "" {
+				r.Text += ": " + text
+			}
 		case a.Outcome == ops.ChangeStands, a.Outcome == ops.ChangeDated:
 			r.State = ops.Skipped
 		case kind == "doubt", kind == "store-unreachable":
