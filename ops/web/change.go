@@ -19,8 +19,10 @@ import (
 )
 
 const (
-	changeTimeout = 10 * time.Second // of one job
-	freshTimeout  = 3 * time.Second  // of the refresh after a change
+	// ChangeTimeout bounds a change of one job. A server that shuts down gives the requests in flight as long.
+	ChangeTimeout = 10 * time.Second
+
+	freshTimeout = 3 * time.Second // of the refresh after a change
 )
 
 // actions are the changes of several jobs that a page can make.
@@ -148,7 +150,7 @@ func endOf(text string, now time.Time) (until time.Time, relative bool, fault st
 // change reads the state of a job and requests a change of it. It does not end with its request, so that
 // the caller gets the answer of the store also while the server shuts down. A refusal is logged, unless it is the refusal of a dry run.
 func (h *Handler) change(ctx context.Context, r ops.Request) ops.Change {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), changeTimeout)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), ChangeTimeout)
 	defer stop()
 	old := h.o.Store.ReadSeries(ctx, []string{r.Key})[0]
 	a := h.controller.Make(ctx, &old, r)

@@ -131,7 +131,7 @@ func (h *Handler) changeMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// A list takes longer than a page.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(selectionTimeout + changeTimeout))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(selectionTimeout + ChangeTimeout))
 	all := h.changeAll(r.Context(), s, first, jobs)
 	ctx, stop := context.WithTimeout(r.Context(), freshTimeout)
 	defer stop()
