@@ -196,7 +196,7 @@ func (j *Job) bad() *Run {
 				return nil
 			}
 		case Failing:
-			if ok == 0 && !r.ordered() {
+			if ok == 0 && !r.Ordered() {
 				return r
 			}
 		case Lost, Missed:
@@ -211,8 +211,8 @@ func (j *Job) bad() *Run {
 	return nil
 }
 
-// ordered reports whether the policy of the job or an operator ended a run: then its end is no failure, as in verify.
-func (r *Run) ordered() bool {
+// Ordered reports whether the policy of the job or an operator ended a run: then its end is no failure, as in verify.
+func (r *Run) Ordered() bool {
 	return r.Outcome == series.OutcomeReplaced || r.Outcome == series.OutcomeCancelled
 }
 
@@ -238,7 +238,7 @@ func (j *Job) LastSuccess() time.Time {
 func (j *Job) FailingSince() (n int, first *Run, all bool) {
 	for i := range j.Runs {
 		switch r := &j.Runs[i]; {
-		case r.State == Failing && !r.ordered(), r.State == Lost, r.State == Missed:
+		case r.State == Failing && !r.Ordered(), r.State == Lost, r.State == Missed:
 			n, first = n+1, r
 		case r.State == OK:
 			return n, first, true

@@ -104,7 +104,7 @@ func TestPlanPage(t *testing.T) {
 			}
 			plan.Ticks = append(plan.Ticks, ops.PlannedTick{Tick: tick(i), Verdict: verdict})
 		}
-		b := changeBody{Job: "report", Title: "Backfill", Planned: true, Form: backfillForm("report", false)}
+		b := changeBody{Job: "report", Title: "Backfill", Fine: true, Form: backfillForm("report", false)}
 		b.Form.Plan = plan
 		w := httptest.NewRecorder()
 		pl.Handler.showChange(w, httptest.NewRequest("POST", "/jobs/report/backfills", http.NoBody), pl.Handler.o.Projection.Snapshot(), 200, b)

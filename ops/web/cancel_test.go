@@ -98,7 +98,10 @@ func TestCancelIsIgnored(t *testing.T) {
 		show("/jobs/slow", "cancelled, has not ended")
 		show(target, "Cancelled by a-operator@web at ", "it hangs")
 		time.Sleep(20 * time.Minute)
-		show("/jobs/slow", "cancelled", "too late")
+		asCancelled := `<span class="state s-skipped"><svg class="mark s-skipped" aria-hidden="true"><use href="#m-skipped"/></svg>cancelled</span>`
+		show("/jobs/slow", asCancelled, "too late", `<use href="#m-skipped" x="`)
+		show("/runs?job=slow", asCancelled)
+		show("/jobs?q=slow", `aria-label="1 cancelled "`, `<use href="#m-skipped" class="s-skipped"`)
 		show(target, "and ended as cancelled after 20m", `<span class="state s-skipped">`, "cancelled</span></h1>")
 		stop()
 		if err := <-ended; err != nil || strings.Count(log.String(), "run ignores its context") != 1 || strings.Count(log.String(), "run started") != 1 {

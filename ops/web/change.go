@@ -19,8 +19,10 @@ import (
 )
 
 const (
-	changeTimeout = 10 * time.Second // of one job
-	freshTimeout  = 3 * time.Second  // of the refresh after a change
+	// ChangeTimeout bounds a change of one job. A server that shuts down gives the requests in flight as long.
+	ChangeTimeout = 10 * time.Second
+
+	freshTimeout = 3 * time.Second // of the refresh after a change
 )
 
 // actions are the changes of several jobs that a page can make.
@@ -148,7 +150,7 @@ func endOf(text string, now time.Time) (until time.Time, relative bool, fault st
 // change reads the state of a job and requests a change of it. It does not end with its request, so that
 // the caller gets the answer of the store also while the server shuts down. A refusal is logged, unless it is the refusal of a dry run.
 func (h *Handler) change(ctx context.Context, r ops.Request) ops.Change {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), changeTimeout)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), ChangeTimeout)
 	defer stop()
 	old := h.o.Store.ReadSeries(ctx, []string{r.Key})[0]
 	a := h.controller.Make(ctx, &old, r)
@@ -299,7 +301,7 @@ type changeBody struct {
 	Pause *ops.PauseView
 	Form  *form // nil: there is nothing to send
 
-	Planned bool // Fault is no fault: it is about the plan of a backfill
+	Fine bool // Fault is no fault: it is about the plan of a backfill, or about a resume that was made
 }
 
 // changeOne changes the job of a page.
@@ -322,8 +324,9 @@ func (h *Handler) changeOne(action series.Action) http.HandlerFunc {
 		}
 		a := h.change(r.Context(), request)
 		status, kind, text := statusOf(&a)
-		b.Planned = a.Outcome == ops.ChangePlanned || a.Outcome == ops.ChangeStands && a.Plan != nil
-		if b.Fault = text; kind == "" && a.Outcome != ops.ChangeDated && !b.Planned {
+		warned := a.Outcome == ops.ChangeMade && action == series.ActionResume && text != "" // a redirect would lose the text
+		b.Fine = warned || a.Outcome == ops.ChangePlanned || a.Outcome == ops.ChangeStands && a.Plan != nil
+		if b.Fault = text; kind == "" && a.Outcome != ops.ChangeDated && !b.Fine {
 			h.fresh(r.Context(), name, a.Series.Change)
 			to := fmt.Sprintf("/jobs/%s?change=%d", url.PathEscape(name), a.Series.Change)
 			switch action {
@@ -345,6 +348,8 @@ func (h *Handler) changeOne(action series.Action) http.HandlerFunc {
 			b.Title = "Done before"
 		case ops.ChangePlanned:
 			b.Title = "Backfill"
+		case ops.ChangeMade:
+			b.Title = "Resumed"
 		}
 		b.next(s, &a, kind)
 		h.showChange(w, r, s, status, b)

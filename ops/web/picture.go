@@ -70,7 +70,7 @@ func (p *picture) draw(j *ops.Job, r *ops.Run, step time.Duration) {
 		}
 	}
 	x := p.at(r.Granted.Time())
-	p.put(r.Node, spot{run: r, tick: r.Tick.Time(), state: r.State, x: x, w: max(0, p.at(to.Time())-x), n: 1})
+	p.put(r.Node, spot{run: r, tick: r.Tick.Time(), state: markOfRun(r), x: x, w: max(0, p.at(to.Time())-x), n: 1})
 }
 
 // at returns the place of an instant in a lane, within its ends.

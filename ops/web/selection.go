@@ -131,7 +131,7 @@ func (h *Handler) changeMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// A list takes longer than a page.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(selectionTimeout + changeTimeout))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(selectionTimeout + ChangeTimeout))
 	all := h.changeAll(r.Context(), s, first, jobs)
 	ctx, stop := context.WithTimeout(r.Context(), freshTimeout)
 	defer stop()
@@ -207,6 +207,9 @@ func (b *changesBody) results(first ops.Request, jobs []seenJob, answers []ops.C
 		case a.Outcome == ops.ChangeMade:
 			b.Made++
 			r.State, r.Text = ops.OK, map[series.Action]string{series.ActionPause: "paused", series.ActionResume: "resumed"}[b.Action]
+			if text != "" {
+				r.Text += ": " + text
+			}
 		case a.Outcome == ops.ChangeStands, a.Outcome == ops.ChangeDated:
 			r.State = ops.Skipped
 		case kind == "doubt", kind == "store-unreachable":

@@ -121,7 +121,7 @@ func TestSelectionTakesLong(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer "+pl.tokens[access.Operator])
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		pl.ServeHTTP(w, r)
-		if wants(t, w.ResponseRecorder, 200, "1 job paused"); time.Until(w.at) < selectionTimeout+changeTimeout {
+		if wants(t, w.ResponseRecorder, 200, "1 job paused"); time.Until(w.at) < selectionTimeout+ChangeTimeout {
 			t.Errorf("the answer must be written within %v", time.Until(w.at))
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 )
 
@@ -36,6 +37,8 @@ var shows = template.FuncMap{
 	"thousands":  thousands,
 	"strip":      stripOf,
 	"markOf":     markOf,
+	"markOfRun":  func(r ops.Run) ops.State { return markOfRun(&r) },
+	"stateWord":  func(r ops.Run) string { return stateWord(&r) },
 	"lineAt":     func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05.000") },
 	"legend":     func() []ops.State { return append(slices.Clone(tickStates), "takeover") },
 	"dict":       dict,
@@ -214,6 +217,22 @@ var tickStates = []ops.State{ops.OK, ops.Running, ops.Waiting, ops.Skipped, ops.
 // word is the word of a state.
 func word(s ops.State) string { return string(s) }
 
+// markOfRun returns the state whose mark a run gets, as markOf does for its outcome.
+func markOfRun(r *ops.Run) ops.State {
+	if r.Ordered() {
+		return ops.Skipped
+	}
+	return r.State
+}
+
+// stateWord returns the word for the state of a run. A run that an operator or a newer tick ended has its outcome as its word.
+func stateWord(r *ops.Run) string {
+	if r.Ordered() {
+		return r.Outcome
+	}
+	return string(r.State)
+}
+
 // A strip shows the newest ticks of a job, with a mark for each.
 type strip struct {
 	W     int
@@ -225,16 +244,16 @@ type strip struct {
 func stripOf(j *ops.Job, most int) strip {
 	const step = 13
 	s := strip{W: most * step}
-	counts := map[ops.State]int{}
+	counts := map[string]int{}
 	var marks strings.Builder
 	for i := range j.Runs[:min(len(j.Runs), most)] {
-		state := j.Runs[i].State
-		fmt.Fprintf(&marks, `<use href="#m-%s" class="s-%[1]s" x="%d" width="11" height="16"/>`, state, i*step)
-		counts[state]++
+		r := &j.Runs[i]
+		fmt.Fprintf(&marks, `<use href="#m-%s" class="s-%[1]s" x="%d" width="11" height="16"/>`, markOfRun(r), i*step)
+		counts[stateWord(r)]++
 	}
 	s.Marks = template.HTML(marks.String()) //nolint:gosec // it has the words of states and numbers alone
-	for _, state := range tickStates {
-		if n := counts[state]; n > 0 {
+	for _, state := range append(slices.Clone(tickStates), series.OutcomeCancelled, series.OutcomeReplaced) {
+		if n := counts[string(state)]; n > 0 {
 			s.Label += fmt.Sprintf("%d %s ", n, state)
 		}
 	}

@@ -235,16 +235,22 @@ func serve(ctx context.Context, s *clients.Store, o plane) error {
 	case err = <-failed:
 	}
 	stop()
-	grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	if server.Shutdown(grace) != nil {
-		_ = server.Close()
-	}
+	shutDown(server)
 	running.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return err
+}
+
+// shutDown ends a server. A change that was begun goes on, and its caller gets the answer; streams and readings have ended with their
+// context.
+func shutDown(server *http.Server) {
+	grace, cancel := context.WithTimeout(context.Background(), web.ChangeTimeout+time.Second)
+	defer cancel()
+	if server.Shutdown(grace) != nil {
+		_ = server.Close()
+	}
 }
 
 func tokenCommand() *cobra.Command {
