@@ -119,8 +119,12 @@ func Runs(namespace string, j *series.Journal, s *series.Series) []Run {
 		}
 	}
 	for tick, r := range byTick {
-		if r.Outcome == series.OutcomeInterrupted && r.State == Waiting && !left[tick] {
+		switch {
+		case left[tick]:
+		case r.Outcome == series.OutcomeInterrupted && r.State == Waiting:
 			r.State = Failing // no node runs it again
+		case r.State == Running && int64(r.Recorded) < s.Now:
+			r.State = Unknown // the store has lost its record
 		}
 	}
 	jitter(all, j)

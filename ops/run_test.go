@@ -371,3 +371,20 @@ func TestLostState(t *testing.T) {
 		}
 	}
 }
+
+// A run without an end is alive as long as the store has its record, or the record may be younger than the state that was read.
+func TestRunWithoutARecord(t *testing.T) {
+	j := &series.Journal{Lines: []series.Line{{Verdict: series.VerdictRan, From: 8, To: 9, At: 10, Attempt: 1}}}
+	for _, tt := range []struct {
+		state series.Series
+		want  State
+	}{
+		{series.Series{Now: 10}, Running},
+		{series.Series{Now: 11}, Unknown},
+		{series.Series{Now: 11, Runs: []series.Run{{Number: 9, State: series.RunOpen, Until: 20}}}, Running},
+	} {
+		if runs := Runs("shop", j, &tt.state); len(runs) != 1 || runs[0].State != tt.want {
+			t.Errorf("at %d with %d records: %+v; want %s", tt.state.Now, len(tt.state.Runs), runs, tt.want)
+		}
+	}
+}

@@ -275,7 +275,7 @@ func (s *storm) forget() {
 		s.store.Forget()
 		return
 	}
-	switch s.n(4) {
+	switch s.n(3) {
 	case 0:
 		s.note("the store forgets")
 		redis.Forget()

@@ -230,6 +230,8 @@ func stateOf(s why.State) ops.State {
 		return ops.Failing
 	case why.Overdue:
 		return ops.Waiting
+	case why.NotKnown:
+		return ops.Unknown
 	}
 	return ops.State(s)
 }

@@ -2,8 +2,10 @@ package scheduler_test
 
 import (
 	"context"
+	"maps"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing/synctest"
@@ -91,13 +93,19 @@ func (s redisStore) Forget() {
 	s.client.ScriptFlush(context.Background())
 }
 
-// evict deletes one key, which it returns, as a server does that has no memory left, and no policy against it.
+// evict deletes one key of a kind, and returns it, as a server does that has no memory left, and no policy against it.
 func (s redisStore) evict(draw func(int) int) string {
 	synctest.Wait() // until no other goroutine changes data meanwhile
-	keys := s.server.Keys()
-	if len(keys) == 0 {
+	kinds := map[string][]string{}
+	for _, key := range s.server.Keys() {
+		parts := strings.Split(key, ":") // the namespace, v1, the partition, the kind
+		kinds[parts[3]] = append(kinds[parts[3]], key)
+	}
+	if len(kinds) == 0 {
 		return "nothing"
 	}
+	all := slices.Sorted(maps.Keys(kinds))
+	keys := kinds[all[draw(len(all))]]
 	key := keys[draw(len(keys))]
 	s.server.Del(key)
 	return key
