@@ -55,7 +55,7 @@ func cronce(t *testing.T, args ...string) result {
 func cronceWith(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	var out, err bytes.Buffer
-	code := run(t.Context(), args, strings.NewReader(stdin), &out, &err)
+	code := run(t.Context(), append([]string{}, args...), strings.NewReader(stdin), &out, &err) // cobra would take nil as the arguments of the test
 	r := result{code, out.String(), err.String()}
 	if strings.Contains(r.stderr, "goroutine ") {
 		t.Errorf("a stack trace for cronce %q:\n%s", args, r.stderr)

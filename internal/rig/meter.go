@@ -17,6 +17,7 @@ type Meter struct {
 
 	mu    sync.Mutex
 	waits []wait
+	due   time.Time // of the next measurement; zero while there is none
 }
 
 // A wait is a wait that was longer than usual.
@@ -50,16 +51,24 @@ func (m *Meter) run() {
 	defer timer.Stop()
 	for {
 		due := time.Now().Add(meterEvery)
+		m.expect(due)
 		timer.Reset(meterEvery)
 		select {
 		case <-timer.C:
 		case <-m.stop:
+			m.expect(time.Time{})
 			return
 		}
 		if late := time.Since(due); late > meterUsual {
 			m.Waited(due, late)
 		}
 	}
+}
+
+func (m *Meter) expect(due time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.due = due
 }
 
 // Waited adds a wait that was measured elsewhere, such as by a probe of a server.
@@ -70,13 +79,17 @@ func (m *Meter) Waited(from time.Time, long time.Duration) {
 }
 
 // Starved returns the total length of the waits that overlap the interval. Time that is part of
-// several waits counts once. A nil Meter returns 0.
+// several waits counts once. A wait that has not ended counts until now: when the machine continues, a
+// caller may run before the meter. A nil Meter returns 0.
 func (m *Meter) Starved(from, to time.Time) (sum time.Duration) {
 	if m == nil {
 		return 0
 	}
 	m.mu.Lock()
 	waits := slices.Clone(m.waits)
+	if late := time.Since(m.due); !m.due.IsZero() && late > meterUsual {
+		waits = append(waits, wait{m.due, late})
+	}
 	m.mu.Unlock()
 	slices.SortFunc(waits, func(a, b wait) int { return a.from.Compare(b.from) })
 	var counted time.Time // the end of the time that is in sum

@@ -2,6 +2,7 @@ package rig_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cronce/cronce/internal/rig"
@@ -30,4 +31,22 @@ func TestStarved(t *testing.T) {
 			t.Errorf("%s: %v, want %d s", name, got, c.want)
 		}
 	}
+}
+
+// A wait counts before the meter has measured it, and after the meter has stopped there is none.
+func TestStarvedUntilNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, begin := &rig.Meter{}, time.Now()
+		m.Expect(begin.Add(time.Second))
+		for _, want := range []time.Duration{0, 0, time.Second, 2 * time.Second} {
+			if got := m.Starved(begin, time.Now()); got != want {
+				t.Errorf("after %v: %v, want %v", time.Since(begin), got, want)
+			}
+			time.Sleep(time.Second)
+		}
+		m.Expect(time.Time{})
+		if got := m.Starved(begin, time.Now()); got != 0 {
+			t.Errorf("after its end: %v", got)
+		}
+	})
 }
