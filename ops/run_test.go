@@ -386,5 +386,8 @@ func TestRunWithoutARecord(t *testing.T) {
 		if runs := Runs("shop", j, &tt.state); len(runs) != 1 || runs[0].State != tt.want {
 			t.Errorf("at %d with %d records: %+v; want %s", tt.state.Now, len(tt.state.Runs), runs, tt.want)
 		}
+		if !slices.Contains(RunStates, string(tt.want)) {
+			t.Errorf("no filter finds the runs that are %s", tt.want)
+		}
 	}
 }

@@ -16,7 +16,7 @@ var Verdicts = []string{"ran", "ok", "failed", "panic", "timeout", "lost", "repl
 
 // RunStates are the states by which runs can be filtered; alive is a run whose lease has not
 // expired.
-var RunStates = []string{"alive", string(OK), string(Running), string(Failing), string(Lost), string(Missed), string(Paused), string(Skipped), string(Superseded), string(Waiting)}
+var RunStates = []string{"alive", string(OK), string(Running), string(Failing), string(Lost), string(Missed), string(Paused), string(Skipped), string(Superseded), string(Waiting), string(Unknown)}
 
 // A RunFilter selects runs. The zero filter selects all.
 type RunFilter struct {

@@ -94,6 +94,7 @@ func TestCallersOfAStoppedServerReturn(t *testing.T) {
 		stop(context.Canceled)
 		callers.Wait()
 		must(t, syscall.Kill(s.Pid(), syscall.SIGCONT))
+		continued := time.Now()
 
 		wait, done := context.WithTimeout(t.Context(), 2*time.Minute)
 		must(t, l.Wait(wait))
@@ -105,7 +106,7 @@ func TestCallersOfAStoppedServerReturn(t *testing.T) {
 				}
 			}
 		}
-		late := meter.Starved(ended, time.Now()) > soon // a place that was not given up within a second is passed over
+		late := meter.Starved(ended, continued) > soon // a place that was not given up within a second is passed over
 		if at, err := d.Inspect(t.Context(), "held"); err != nil || at.Waiting != 0 && !late {
 			t.Errorf("of those in line there is left: %+v, %v", at, err)
 		}
