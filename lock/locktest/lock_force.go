@@ -209,7 +209,7 @@ func forceCause(s *fixture) {
 // forcedCause forces the lock of a lease, and fails the test unless that is the cause with which the
 // lease ends. It returns false if no renewal was answered before the end of a short lease.
 func (s *fixture) forcedCause(l *lock.Locker, o lock.Options) bool {
-	lease, err := l.TryAcquire(s.ctx, "key", o)
+	lease, err := l.TryAcquire(patient(s.ctx), "key", o)
 	if err != nil {
 		s.Fatalf("acquire: %v", err)
 	}
