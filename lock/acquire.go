@@ -94,8 +94,10 @@ func (l *Locker) acquire(ctx context.Context, a driver.Acquisition, o *Options, 
 	if err != nil {
 		return nil, fmt.Errorf("lock: acquire %q: %w", key, err)
 	}
+	var givenUp time.Time
 	if l.inline.may(ctx, &a) {
-		if lease := l.acquireInline(ctx, &a, o, turn); lease != nil {
+		var lease *Lease
+		if lease, givenUp = l.acquireInline(ctx, &a, o, turn); lease != nil {
 			return lease, nil
 		}
 	}
@@ -111,27 +113,26 @@ func (l *Locker) acquire(ctx context.Context, a driver.Acquisition, o *Options, 
 		defer func() { l.local.pass(key, turn, !granted || waited.Load()) }() // also when the driver panics
 		lease, err := l.wait(ctx, a, o)
 		granted = err == nil
-		return lease, err
+		return lease.repeated(givenUp), err
 	})
 }
 
 // acquireInline returns a lease on a key that is free, and passes the turn on. If it returns nil,
 // the caller still has the turn and must wait. After it found the key held, the next calls of this
-// Locker go directly to the store's queue.
-func (l *Locker) acquireInline(ctx context.Context, a *driver.Acquisition, o *Options, turn *localQueue) *Lease {
+// Locker go directly to the store's queue. GivenUp is the one of askInline.
+func (l *Locker) acquireInline(ctx context.Context, a *driver.Acquisition, o *Options, turn *localQueue) (lease *Lease, givenUp time.Time) {
 	panicked := true
-	var lease *Lease
 	defer func() {
 		if panicked || lease != nil {
 			l.local.pass(a.Key, turn, lease == nil)
 		}
 	}()
-	lease, _, err := l.askInline(ctx, a, o, l.driver.Acquire)
+	lease, givenUp, err := l.askInline(ctx, a, o, l.driver.Acquire)
 	panicked = false
 	if err != nil {
 		l.inline.postpone()
 	}
-	return lease
+	return lease, givenUp
 }
 
 // callUntilDone calls the function callUntilDone for one key.
@@ -162,8 +163,11 @@ type asking func(ctx context.Context, a driver.Acquisition) (driver.Grant, error
 
 // try repeats the request until the store answers, ctx ends, or tryTime has passed.
 func (l *Locker) try(ctx context.Context, a driver.Acquisition, o *Options, send asking) (*Lease, error) {
+	var givenUp time.Time
 	if l.inline.may(ctx, &a) {
-		if lease, answered, err := l.askInline(ctx, &a, o, send); answered {
+		var lease *Lease
+		var err error
+		if lease, givenUp, err = l.askInline(ctx, &a, o, send); givenUp.IsZero() {
 			return lease, err
 		}
 	}
@@ -177,7 +181,7 @@ func (l *Locker) try(ctx context.Context, a driver.Acquisition, o *Options, send
 			l.undo(ctx, a)
 			return nil, failed(ctx, a.Key, err)
 		}
-		return lease, err
+		return lease.repeated(givenUp), err
 	})
 }
 

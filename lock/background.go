@@ -39,6 +39,17 @@ func (b *background) do(ctx context.Context, undo func(ctx context.Context)) {
 	}
 }
 
+// later calls undo when d has passed, with a timeout of its own.
+func (b *background) later(d time.Duration, undo func(ctx context.Context)) {
+	b.begin()
+	time.AfterFunc(d, func() {
+		defer b.end()
+		ctx, stop := context.WithTimeout(context.Background(), undoTimeout)
+		defer stop()
+		undo(ctx)
+	})
+}
+
 func (b *background) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -44,9 +44,9 @@ func (i *inline) may(ctx context.Context, a *driver.Acquisition) bool {
 func (i *inline) postpone() { i.rest.Store(inlineRest) }
 
 // askInline sends one request on the goroutine of the caller, and returns within inlineTime if ctx
-// can end. Answered is false after doubt: the same owner then repeats the request, which changes
-// nothing if the first one was granted.
-func (l *Locker) askInline(ctx context.Context, a *driver.Acquisition, o *Options, send asking) (lease *Lease, answered bool, err error) {
+// can end. After doubt, givenUp is the time of the request, and otherwise it is zero: the same owner then
+// repeats the request, which changes nothing if the first one was granted.
+func (l *Locker) askInline(ctx context.Context, a *driver.Acquisition, o *Options, send asking) (lease *Lease, givenUp time.Time, err error) {
 	defer l.inline.sent.Add(-1)
 	bound := ctx
 	if ctx.Done() != nil {
@@ -56,8 +56,36 @@ func (l *Locker) askInline(ctx context.Context, a *driver.Acquisition, o *Option
 	}
 	began := time.Now()
 	lease, err = l.request(ctx, bound, a, o, send)
-	if answered = !doubtful(err); !answered || time.Since(began) > inlineSlow {
+	doubt := doubtful(err)
+	if doubt || time.Since(began) > inlineSlow {
 		l.inline.postpone()
 	}
-	return lease, answered, err
+	if doubt {
+		givenUp = began
+	}
+	return lease, givenUp, err
+}
+
+// lateTime is how long a request that was given up may be on its way: a lost packet is sent again after 200 ms, and after 400 ms more
+// (RFC 6298, with the shortest timeout of Linux).
+const lateTime = time.Second
+
+// repeated notes in a lease, if there is one, when a request for it was given up.
+func (s *Lease) repeated(givenUp time.Time) *Lease {
+	if s != nil {
+		s.givenUp = givenUp
+	}
+	return s
+}
+
+// releaseLate releases the lease once more, without its fence, when a request for it that was given up has arrived. If the network
+// delayed the request for longer than the life of the lease, the store granted the key to an owner that no longer exists.
+func (s *Lease) releaseLate() {
+	left := lateTime - time.Since(s.givenUp)
+	if left <= 0 { // so it is if no request was given up
+		return
+	}
+	h := s.ref
+	h.Fence = 0
+	s.locker.background.later(left, func(ctx context.Context) { _ = s.locker.driver.Release(ctx, h) }) // its TTL ends it otherwise
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -216,6 +217,59 @@ func TestLostReplyOfAPromptStore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The network delays the first request until the lease of its repetition was released. The store grants it, and the
+// Locker gives that grant back a second after it sent the request, as Wait waits for.
+func TestRequestThatArrivesLate(t *testing.T) {
+	for name, ask := range takers {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &promptLate{prompt: prompt{silent: &silent{faulty: newFaulty()}}}
+				l := lock.New(store, "a")
+				acquireInTime(t, l, ask)
+				time.Sleep(300 * time.Millisecond)
+				if _, err := lock.New(store.Store, "b").TryAcquire(t.Context(), "k", lock.Options{}); !isHeld(err) {
+					t.Fatalf("after the request has arrived: %v, want a HeldError", err)
+				}
+				wantErr(t, "the wait for what goes on behind", l.Wait(ctxFor(t, time.Second)), nil)
+				if free(t, lock.New(store.Store, "b"), "k"); t.Failed() {
+					return
+				}
+				n := store.releases.Load()
+				acquireInTime(t, l, ask)
+				wantErr(t, "the wait for nothing", l.Wait(ctxFor(t, time.Second)), nil)
+				if sent := store.releases.Load() - n; sent != 1 {
+					t.Errorf("a lease that was granted at once is released with %d requests", sent)
+				}
+			})
+		})
+	}
+}
+
+// promptLate is a prompt store that gets the first request after 200 ms.
+type promptLate struct {
+	prompt
+	sent     atomic.Int32
+	releases atomic.Int32
+}
+
+func (s *promptLate) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	if s.sent.Add(1) > 1 {
+		return s.prompt.Acquire(ctx, a)
+	}
+	time.AfterFunc(200*time.Millisecond, func() { _, _ = s.Store.Acquire(context.Background(), a) })
+	<-ctx.Done()
+	return driver.Grant{}, ctx.Err()
+}
+
+func (s *promptLate) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	return s.Acquire(ctx, a)
+}
+
+func (s *promptLate) Release(ctx context.Context, h driver.LeaseRef) error {
+	s.releases.Add(1)
+	return s.prompt.Release(ctx, h)
 }
 
 // A caller of a prompt store that hangs is back within 100 ms of the end of its context, whether that

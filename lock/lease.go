@@ -22,6 +22,8 @@ type Lease struct {
 	kept   renew.Lease[*Lease]
 	since  atomic.Int64 // when its holding began, on the keeper's clock, plus 1 ns; 0: its end has no event
 	late   bool         // it was lost before it was released; read by the caller that releases it
+
+	givenUp time.Time // when a request for it was sent that was given up before the grant; zero: none was
 }
 
 // Context returns the lease's context. Its cause says why it ended: an error that wraps ErrLost and
@@ -95,6 +97,7 @@ func (s *Lease) Release(ctx context.Context) error {
 		again = true
 		return err
 	})
+	s.releaseLate()
 	if doubtful(err) {
 		err = fmt.Errorf("lock: release %q: %w", s.ref.Key, err)
 	}
