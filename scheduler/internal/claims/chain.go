@@ -38,7 +38,6 @@ func (c *Claims) chain(e *entry, mark, now int64) {
 		}
 		oldest = before
 	}
-	skipped := e.Spec.Count(first, oldest-1, countLimit)
-	e.chain = &Pending{e: e, job: e.Job, tick: oldest, after: mark, between: skipped, purpose: forBacklog}
+	e.chain = &Pending{e: e, job: e.Job, tick: oldest, after: mark, between: c.missed(e, e.Spec, mark, oldest), purpose: forBacklog}
 	c.retries.add(now, e.chain)
 }

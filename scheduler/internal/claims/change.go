@@ -12,7 +12,8 @@ import (
 // A change of a job's spec is in progress while ticks from before it have no verdict. Ticks of
 // former specs are settled as missed, with the reason respecified. Ticks that the new spec has too
 // run if their deadline allows. The nodes need no coordination: each node with the new spec does
-// the same, and the store decides each tick once.
+// the same, and the store decides each tick once. The former specs are kept until an opening returns
+// none: a store that has lost decisions wants a verdict of their ticks again.
 type change struct {
 	former []job.Former
 	claim  *Pending // the claim of the next tick to settle
@@ -30,7 +31,7 @@ const ahead = 100
 // changed applies the former specs that the store has returned with a job.
 func (c *Claims) changed(e *entry, former []job.Former, now int64) {
 	if old := c.changes[e]; old != nil {
-		old.former = former // without any, advance ends the change
+		old.former = former // without any, advance forgets the change
 	} else if len(former) > 0 {
 		c.changes[e] = &change{former: former}
 	}
@@ -49,8 +50,11 @@ func (c *Claims) advance(e *entry, now int64) {
 	}
 	switch {
 	case common == 0:
-		delete(c.changes, e)
+		if len(ch.former) == 0 {
+			delete(c.changes, e)
+		}
 		if ch.chains && e.chain == nil {
+			ch.chains = false
 			c.chain(e, e.mark, now)
 		}
 	case e.Rules.Backlog():

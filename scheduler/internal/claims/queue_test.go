@@ -230,6 +230,26 @@ func TestChainFollowsALostMark(t *testing.T) {
 	}
 }
 
+// A store loses decisions after a change of the spec is over: the next claim covers the tick of 40 s, which both specs have, as missed,
+// whether it is a single claim or the first of a chain.
+func TestLostTickOfBothSpecs(t *testing.T) {
+	for misfire, want := range map[string]struct {
+		tick    int64
+		between int
+	}{policy.All: {60_000, 1}, policy.Skip: {110_000, 6}} {
+		c, e, first := chained(t)
+		e.Rules.Policy.Misfire = misfire
+		c.Answer(first, &series.Answer{Kind: series.KindPassed, Mark: changedSpec, Now: changedSpec}, changedSpec)
+		const now = changedSpec + 10_000
+		e.Start(now)
+		e.latest = &Pending{e: e, job: e.Job, tick: now, after: changedSpec}
+		c.Answer(e.latest, &series.Answer{Kind: series.KindGap, Mark: 36_000, Now: now}, now)
+		if sent := c.retries.take(now); len(sent) != 1 || sent[0].tick != want.tick || sent[0].after != 36_000 || sent[0].between != want.between {
+			t.Errorf("misfire %s: sent then: %+v, want a claim of %d after 36000 with %d between", misfire, sent, want.tick, want.between)
+		}
+	}
+}
+
 // A chain that waits for a claim of a former spec's tick goes on after it, although an opening finds
 // meanwhile that another node has settled all those ticks.
 func TestChainAfterAnotherSettled(t *testing.T) {
