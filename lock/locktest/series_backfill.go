@@ -16,6 +16,7 @@ var backfillTests = []test{
 	{"a pause ends a backfill, and one may be requested in it", backfillPaused},
 	{"a number of the spec is never skipped because of a run of a backfill", backfillBlocks},
 	{"a backfill has decided numbers, and a series one at a time", backfillBounds},
+	{"a backfill waits with all its numbers while no fence is left below the bound of a day", backfillFurthest},
 }
 
 // fill returns the request for a backfill of n numbers, each a second apart. The last one is decided.
@@ -78,6 +79,26 @@ func backfillRuns(s *fixture) {
 	equal(s, "the last success", is.Last, 0)
 	s.refuses(s.change(series.ActionBackfill), series.RefusedOver)
 	s.granted(s.next(1))
+}
+
+// backfillFurthest needs a clock that stands still. While no fence is left below the bound of a day, a backfill has all its numbers
+// left, and no run. The first claim after that makes its run.
+func backfillFurthest(s *fixture) {
+	if !s.env.exact() {
+		return
+	}
+	s.open()
+	c := s.fill(2)
+	last := s.ask(s.look().Now, s.mark)
+	last.Fence = s.look().Now*1000 + day - 1
+	_, run := s.granted(last)
+	s.ended(run, series.RunDone)
+	made := s.makes(c)
+	equal(s, "the numbers left", made.Series.Left, 2)
+	equal(s, "the number of the first run", made.Number, 0)
+	s.env.Wait(time.Millisecond)
+	s.claimed(s.ask(last.Number, last.After), series.KindPassed)
+	s.following(c.Numbers[0], 1)
 }
 
 func backfillOnce(s *fixture) {

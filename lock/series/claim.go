@@ -11,7 +11,6 @@ import (
 func (s *State) Claim(us int64, c *Claim, w Writer) Answer {
 	ms := us / 1000
 	a := s.decide(us, c, w)
-	s.refill(us, w)
 	a.Mark, a.Last, a.Now = s.Mark, s.Last, ms
 	return a
 }
@@ -36,6 +35,14 @@ func (s *State) decide(us int64, c *Claim, w Writer) Answer {
 		return Answer{Kind: KindAhead}
 	}
 	s.lapse(ms, w)
+	a := s.judge(us, c, w)
+	s.refill(us, w)
+	return a
+}
+
+// judge answers a claim that the store may grant now.
+func (s *State) judge(us int64, c *Claim, w Writer) Answer {
+	ms := us / 1000
 	switch {
 	case c.From != 0:
 		return s.takeOver(us, c, w)

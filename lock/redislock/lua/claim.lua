@@ -333,7 +333,7 @@ local function judge(s, i)
       between = ARGV[at + 6], revision = ARGV[at + 7], terms = t,
     }, about)
   end
-  if s.refills then refill(s) end
+  if s.rest and refill(s) then s.dirty = true end
   if s.dirty then save(s, mark) end
   return answer
 end

@@ -215,8 +215,8 @@ end
 
 local function control()
   local s = read(KEYS[4], KEYS[5], KEYS[6])
-  local h = call('HMGET', s.key, 'k', 'o', 'c', 'n', 'q')
-  s.latest, s.ops, s.manual, s.rest = h[1] or '||||0', h[2] or '', h[4] or '0', h[5] or ''
+  local h = call('HMGET', s.key, 'k', 'o', 'c', 'n')
+  s.latest, s.ops, s.manual, s.rest = h[1] or '||||0', h[2] or '', h[4] or '0', s.rest or ''
   if s.pause > 0 then s.why = h[3] end
   if s.mark == '0' then return refused(s, 'not-open') end
   local change, audit = made(s)

@@ -155,11 +155,12 @@ local function settle(s, r)
   r.state = 'l'
   push(s.journal, line(verdict, r.number, r.number, '', reason, node(r.owner), '', r.fence, r.attempt))
   s.settled = s.settled .. '+' .. r.number .. '|' .. r.fence .. '|' .. r.attempt .. '|' .. verdict
-  s.dirty, s.refills = true, s.refills or r.work ~= ''
+  s.dirty = true
 end
 
 -- waits records a manual run, with the next manual number: no whole second.
 local function waits(s, fence, start, work, room)
+  s.manual = s.manual or call('HMGET', s.key, 'n')[1] or '0'
   local n = max(ms, tonumber(s.manual) + 1)
   while n % 1000 == 0 or run(s, int(n)) do n = n + 1 end
   s.manual = int(n)
@@ -174,13 +175,9 @@ end
 -- refill makes the next run of a backfill once the run before it is settled, and reports whether it
 -- made one. The caller writes the state after it, with put.
 local function refill(s)
-  if backfilling(s) then return false end
-  if not s.rest then
-    local h = call('HMGET', s.key, 'q', 'n')
-    s.rest, s.manual = h[1] or '', h[2] or '0'
-  end
+  if not s.rest or s.rest == '' or backfilling(s) then return false end
   local fence = max(tonumber(s.fence) + 1, us)
-  if s.rest == '' or fence > us + 86400000000 then return false end
+  if fence > us + 86400000000 then return false end
   local room, first, rest = match(s.rest, '^(%d+)|(%d+),?(.*)$')
   if not room then error('a backfill in an unknown format') end
   s.fence, s.rest = int(fence), ''
@@ -192,10 +189,10 @@ local function refill(s)
   return true
 end
 
--- put writes fields of a state, and the rest of the backfill if this step has read it.
+-- put writes fields of a state, and the rest of the backfill if this step can have changed it.
 local function put(s, ...)
-  if s.rest then
-    call('HSET', s.key, 'q', s.rest, 'n', s.manual, ...)
+  if s.manual then
+    call('HSET', s.key, 'q', s.rest or '', 'n', s.manual, ...)
   else
     call('HSET', s.key, ...)
   end

@@ -52,7 +52,7 @@ end
 local function store(s, r)
   if settled(r.state) then
     prune(s, r.number)
-    if r.work ~= '' then refill(s) end
+    refill(s)
   end
   if s.sheet or s.dropped then sheets().put(s) end
   put(s, 'f', s.fence, 'l', s.last, 'r', packed(s))

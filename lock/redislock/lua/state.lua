@@ -9,9 +9,9 @@
 -- with the states o open, b given back, u unstarted, w waiting, d done, l lost. The end is why its
 -- holder must end it: 0 it need not, 1 replaced, 2 cancelled, 3 both. The run is manual if the ms by
 -- which it must start follows: "|start by", and it is of a backfill if "|for|room" follow. It is sharded if
--- "*shards" is the last part: until is then the latest instant at which a free shard may start. Two fields are
--- read only where they are needed: n is the number of the latest manual run, and q the rest of a
--- backfill: "room|second,distance,distance".
+-- "*shards" is the last part: until is then the latest instant at which a free shard may start. The rest of a
+-- backfill is q: "room|second,distance,distance". The number of the latest manual run is n, which is read only where it is
+-- needed.
 -- Text from callers is escaped before it is sent: it has no ; | + * # in it.
 
 local RETIRED = '9007199254740991' -- the end of a retirement's pause: the next opening ends it
@@ -27,13 +27,14 @@ local function ending(s, p)
 end
 
 local function read(key, journal, sheetkey)
-  local h = call('HMGET', key, 'm', 'b', 'f', 'l', 'p', 's', 'r')
+  local h = call('HMGET', key, 'm', 'b', 'f', 'l', 'p', 's', 'r', 'q')
   if h[7] and #h[7] > MANY then error('more runs than one step reads') end
   local s = { -- with what a claim adds, 16 fields: Lua doubles a table for one more
     key = key, journal = journal, sheetkey = sheetkey, settled = '',
     mark = h[1] or '0', by = h[2] or '', fence = h[3] or '0', last = h[4] or '0',
     pause = h[5] and tonumber(h[5]) or 0, spent = h[6] or '', text = h[7] or '',
   }
+  if h[8] and h[8] ~= '' then s.rest = h[8] end
   s.paused = s.pause > 0
   if h[5] and find(h[5], '[|!]') then ending(s, h[5]) end
   return s
@@ -169,11 +170,10 @@ local function backfilling(s)
   end
 end
 
--- left returns how many numbers of a backfill have no run yet. While there are any, one run is not settled.
+-- left returns how many numbers of a backfill have no run yet.
 local function left(s)
-  local rest = backfilling(s) and (s.rest or call('HMGET', s.key, 'q')[1])
-  if not rest or rest == '' then return '0' end
-  local _, commas = string.gsub(rest, ',', '')
+  if not s.rest or s.rest == '' then return '0' end
+  local _, commas = string.gsub(s.rest, ',', '')
   return int(commas + 1)
 end
 
@@ -185,7 +185,7 @@ local function series(s, since, other)
   local settled = not s.runs and (s.text == '' or find(s.text, '^;%d+|[dl]|[^;]*$')) -- mostly: its parts need not be read then
   local divided = not settled and unsettled(s)
   return (since or '0') .. '|' .. (other or '') .. '|' .. s.mark .. '|' .. s.fence .. '|' .. s.last
-    .. '|' .. int(s.pause) .. '|' .. (s.till or '') .. '|' .. (s.skip or '') .. '|' .. (settled and '0' or left(s)) .. '|' .. why .. packed(s)
+    .. '|' .. int(s.pause) .. '|' .. (s.till or '') .. '|' .. (s.skip or '') .. '|' .. left(s) .. '|' .. why .. packed(s)
     .. (divided and sheets().listed(s, divided) or '')
 end
 

@@ -65,7 +65,7 @@ local function sumup(s, r)
   local list, n = counted(s, r)
   if not list then return false end
   local outcome = outcomeof(s, r, n)
-  r.state, s.dirty, s.refills = 'd', true, s.refills or r.work ~= ''
+  r.state, s.dirty = 'd', true
   if outcome == 'ok' and r.start == '' and tonumber(r.number) > tonumber(s.last) then s.last = r.number end
   note(s.journal, r, outcome, '', sheettext(s, list, r))
   s.sum = r.number .. '|' .. r.fence .. '|' .. outcome .. '|' .. r.shards .. '|' .. n.ok .. '|' .. n.failed
