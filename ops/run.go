@@ -96,7 +96,11 @@ func Runs(namespace string, j *series.Journal, s *series.Series) []Run {
 	lines := j.All()
 	for i := range lines {
 		l := &lines[i]
-		if l.Verdict == series.VerdictOpened || l.Verdict == series.VerdictControl || l.Verdict == series.VerdictUnreadable {
+		switch l.Verdict {
+		case series.VerdictOpened:
+			forget(all)
+			continue
+		case series.VerdictControl, series.VerdictUnreadable:
 			continue
 		}
 		ms := verify.TickOf(j, l)
@@ -139,6 +143,15 @@ func Runs(namespace string, j *series.Journal, s *series.Series) []Run {
 		until = max(until, runs[i].last())
 	}
 	return runs
+}
+
+// forget sets the state of runs that have not ended: the store had lost them when a node opened the series again.
+func forget(runs []*Run) {
+	for _, r := range runs {
+		if r.State == Running || r.State == Waiting && r.Outcome != series.OutcomeInterrupted {
+			r.State = Unknown
+		}
+	}
 }
 
 // last returns the last instant of a run.

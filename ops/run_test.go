@@ -27,6 +27,7 @@ func TestRuns(t *testing.T) {
 	open := series.Run{Number: t0, State: series.RunOpen, Until: t0 + 2000}
 	over := series.Run{Number: t0, State: series.RunOpen, Until: t0 + 500}
 	given := series.Run{Number: t0, State: series.RunGivenBack}
+	again := series.Line{Verdict: series.VerdictOpened, At: t0 + 200, From: t0 + 200, To: t0 + 200} // the store had lost the series
 	for name, c := range map[string]struct {
 		lines []series.Line
 		runs  []series.Run
@@ -51,6 +52,10 @@ func TestRuns(t *testing.T) {
 		"missed":           {[]series.Line{other(0, series.VerdictMissed)}, nil, Missed, false},
 		"paused":           {[]series.Line{other(0, series.VerdictPaused)}, nil, Paused, false},
 		"waiting":          {[]series.Line{other(0, series.VerdictWaiting)}, nil, Waiting, false},
+		"waited, and lost": {[]series.Line{other(0, series.VerdictWaiting), again}, nil, Unknown, false},
+		"left, and lost":   {[]series.Line{ran(0, 1), ended(0, series.OutcomeUnstarted), again}, nil, Unknown, false},
+		"given back, lost": {[]series.Line{ran(0, 1), ended(0, series.OutcomeInterrupted), again}, nil, Failing, false},
+		"lost, and ok":     {[]series.Line{ran(0, 1), again, ended(0, series.OutcomeOK)}, nil, OK, false},
 		"superseded":       {[]series.Line{other(0, series.VerdictWaiting), {Verdict: series.VerdictSuperseded, At: t0, From: t0, To: t0}}, nil, Superseded, false},
 		"an end alone":     {[]series.Line{ended(0, series.OutcomeFailed)}, nil, Failing, false},
 		"unreadable lines": {[]series.Line{series.UnreadableLine("x"), ran(0, 1), ended(0, series.OutcomeOK)}, nil, OK, false},
