@@ -145,6 +145,17 @@ func TestAuditAfterABackwardStep(t *testing.T) {
 	}
 }
 
+// A store has lost all lines of a journal: a record of the audit needs none.
+func TestAuditWithoutAJournal(t *testing.T) {
+	s := opened()
+	pause(s)
+	j := s.journal()
+	j.Lines = nil
+	if r := verify.Job(j, verify.Options{Now: instant(s.now), Audit: s.audit}); !r.OK() || len(s.audit) == 0 {
+		t.Errorf("found %v", r.Violations)
+	}
+}
+
 // change returns the line of the n-th change, written at a second, while the mark was at another.
 func change(action series.Action, n int64, written, mark float64) series.Line {
 	return series.Line{At: at(written), Verdict: series.VerdictControl, From: at(mark), To: at(mark), Reason: string(action), Node: "ann", Change: n, Audit: n}
