@@ -121,7 +121,8 @@ func (s *simulation) settled(key string, judge *verify.Judge) {
 	}
 	_, schedule := s.specOf(s.alive()[0], key, time.Now())
 	tick := time.UnixMilli(schedule.NextMilli(0))
-	if j := s.jobs[len(s.jobs)-1]; tick.Before(s.nodes[0].born) && (j.Misfire == scheduler.MisfireSkip || j.Deadline > 0) {
+	j := s.jobs[slices.IndexFunc(s.jobs, func(j scheduler.Job) bool { return j.Name == key })]
+	if tick.Before(s.nodes[0].born) && (j.Misfire == scheduler.MisfireSkip || j.Deadline > 0) {
 		return // it may have been too late
 	}
 	switch state, _ := judge.Tick(tick); state {

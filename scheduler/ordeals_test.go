@@ -250,8 +250,7 @@ func (s *simulation) entitled() {
 		if gone := r.node.gone; !gone.IsZero() && r.began.Sub(gone) > r.node.grace {
 			s.t.Errorf("%s began at %v on %s, which was stopped at %v and has %v of grace", r.ID, r.began.UTC(), r.node.ID(), gone.UTC(), r.node.grace)
 		}
-		jobs := slices.Concat(r.node.holds(r.began.Add(-1)), r.node.holds(r.began)) // before and after a change at the same instant
-		if !slices.ContainsFunc(jobs, func(j scheduler.Job) bool { return j.Name == r.Job }) {
+		if !r.node.had(r.Job, r.began) {
 			s.t.Errorf("%s began at %v on %s, which has no such job", r.ID, r.began.UTC(), r.node.ID())
 		}
 	}
