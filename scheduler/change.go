@@ -38,8 +38,8 @@ func (n *Node) Replace(jobs ...Job) error {
 
 // Remove removes jobs from this node by name, in one step: all of them, or none and it returns an
 // error that joins every fault. The node starts no more runs of them. Runs that are alive go on to
-// their ends. A tick that is granted at this moment is given back, for other nodes that have the
-// job. The node keeps about 300 bytes for each removed job until it ends, because a job with the
+// their ends, also those that wait for a place in their limit. A tick that is granted at this moment
+// is given back, for other nodes that have the job. The node keeps about 300 bytes for each removed job until it ends, because a job with the
 // same name may be added again. Once the node drains, or Run has returned, Remove returns an error.
 func (n *Node) Remove(names ...string) error {
 	removed, err := n.registry.remove(names)

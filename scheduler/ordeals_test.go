@@ -244,14 +244,25 @@ func (s *simulation) prompt() {
 	}
 }
 
-// entitled wants no function to begin once the grace of its node's drain is over, or once its node does not have the job any more.
+// entitled wants no function to begin once the grace of its node's drain is over, and no run once its node does not have the job any
+// more. A run that waits for a place in a limit has begun.
 func (s *simulation) entitled() {
+	begun := map[ledgerKey]time.Time{}
+	for _, n := range s.nodes {
+		for _, e := range n.observed(scheduler.EventRunStarted) {
+			begun[ledgerKey{e.Job, e.Fence}] = e.At
+		}
+	}
 	for _, r := range s.ranAny() {
 		if gone := r.node.gone; !gone.IsZero() && r.began.Sub(gone) > r.node.grace {
 			s.t.Errorf("%s began at %v on %s, which was stopped at %v and has %v of grace", r.ID, r.began.UTC(), r.node.ID(), gone.UTC(), r.node.grace)
 		}
-		if !r.node.had(r.Job, r.began) {
-			s.t.Errorf("%s began at %v on %s, which has no such job", r.ID, r.began.UTC(), r.node.ID())
+		at, known := begun[ledgerKey{r.Job, r.Fence}]
+		if !known {
+			at = r.began
+		}
+		if !r.node.had(r.Job, at) {
+			s.t.Errorf("%s began at %v on %s, which has no such job", r.ID, at.UTC(), r.node.ID())
 		}
 	}
 }
