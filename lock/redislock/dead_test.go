@@ -33,7 +33,7 @@ func waits(t *testing.T, addr string, limit, places int) <-chan *lock.Lease {
 	l, d := pod(t, addr, "waiter")
 	got := make(chan *lock.Lease, 1)
 	go func() {
-		lease, err := l.Acquire(context.WithoutCancel(t.Context()), "key", lock.Options{Limit: limit})
+		lease, err := l.Acquire(patient(t.Context()), "key", lock.Options{Limit: limit})
 		if err != nil {
 			t.Errorf("wait: %v", err)
 		}

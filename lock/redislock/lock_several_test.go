@@ -26,7 +26,7 @@ func TestSeveralCommands(t *testing.T) {
 	l, _ := pod(t, addr, "a")
 	keys := names(5)
 	pair := func() {
-		all, err := l.AcquireAll(t.Context(), keys, lock.Options{})
+		all, err := l.AcquireAll(patient(t.Context()), keys, lock.Options{})
 		must(t, err)
 		must(t, all.Release(t.Context()))
 	}

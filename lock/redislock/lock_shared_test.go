@@ -22,8 +22,9 @@ func TestSharedCommands(t *testing.T) {
 	c := client(t, addr)
 	l, _ := pod(t, addr, "a")
 	read := lock.Options{Limit: lock.NoLimit}
+	ctx := patient(t.Context())
 	pair := func(o lock.Options) {
-		lease, err := l.Acquire(t.Context(), "key", o)
+		lease, err := l.Acquire(ctx, "key", o)
 		must(t, err)
 		must(t, lease.Release(t.Context()))
 	}
@@ -38,10 +39,10 @@ func TestSharedCommands(t *testing.T) {
 			t.Errorf("%s: 10 pairs took %d scripts", name, n)
 		}
 	}
-	reader, err := l.Acquire(t.Context(), "key", read)
+	reader, err := l.Acquire(ctx, "key", read)
 	must(t, err)
 	must(t, c.ConfigResetStat(t.Context()).Err())
-	if _, err := l.TryAcquire(t.Context(), "key", lock.Options{}); err == nil {
+	if _, err := l.TryAcquire(ctx, "key", lock.Options{}); err == nil {
 		t.Error("a writer beside a reader")
 	}
 	if n := calls(t, c, "evalsha"); n != 2 {
