@@ -129,17 +129,6 @@ func (n *node) holds(at time.Time) (jobs []scheduler.Job) {
 	return jobs
 }
 
-// had reports whether the node had a job at an instant, also between two changes at that instant.
-func (n *node) had(name string, at time.Time) bool {
-	for i, h := range n.held {
-		over := i+1 < len(n.held) && n.held[i+1].since.Before(at)
-		if !over && !h.since.After(at) && slices.ContainsFunc(h.jobs, func(j scheduler.Job) bool { return j.Name == name }) {
-			return true
-		}
-	}
-	return false
-}
-
 // change makes a node that runs have other jobs.
 func (n *node) change(jobs []scheduler.Job) error {
 	at := func(all []scheduler.Job, name string) int {

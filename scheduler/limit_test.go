@@ -262,6 +262,28 @@ func TestDrainOfAWait(t *testing.T) {
 	})
 }
 
+// A run that waits for its place when its job is removed goes on to its end.
+func TestRemoveDuringAWait(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		begin := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
+		c := cluster(t, 1, scheduler.Job{Name: "report", At: begin.Add(time.Minute), Limit: scheduler.Limit{Name: "reports", Of: 1}, Func: nothing})
+		hold, err := lock.New(c.store, "").Acquire(t.Context(), "limit/reports", lock.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.pass(time.Minute + 5*time.Second)
+		if err := c.nodes[0].Remove("report"); err != nil {
+			t.Error(err)
+		}
+		c.pass(time.Minute)
+		if err := hold.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		c.pass(time.Minute)
+		c.wantTally("report", "ran ok 1")
+	})
+}
+
 // An unshared store has no shared locks.
 type unshared struct {
 	scheduler.Store

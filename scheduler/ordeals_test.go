@@ -267,6 +267,17 @@ func (s *simulation) entitled() {
 	}
 }
 
+// had reports whether the node had a job at an instant, also between two changes at that instant.
+func (n *node) had(name string, at time.Time) bool {
+	for i, h := range n.held {
+		over := i+1 < len(n.held) && n.held[i+1].since.Before(at)
+		if !over && !h.since.After(at) && slices.ContainsFunc(h.jobs, func(j scheduler.Job) bool { return j.Name == name }) {
+			return true
+		}
+	}
+	return false
+}
+
 // placed wants a run to hold each place in a limit that is taken, and its function to go on, or to have just ended.
 func (s *simulation) placed() {
 	limited := s.limited()

@@ -17,27 +17,28 @@ func (c *Claims) chain(e *entry, mark, now int64) {
 	if c.leaves(e) {
 		return
 	}
-	first, oldest := max(mark, e.since), e.DueLast(now)
 	tick := c.common(e, now)
 	if ch := c.changes[e]; ch != nil && c.settle(e, tick, now) {
 		ch.chains = true
 		return // advance continues the chain
 	}
+	if tick == 0 {
+		tick = e.oldest(max(mark, e.since), now)
+	}
 	if tick != 0 {
 		e.chain = &Pending{e: e, job: e.Job, tick: tick, after: mark, between: c.missed(e, e.Spec, mark, tick), purpose: forBacklog}
 		c.retries.add(now, e.chain)
-		return
 	}
-	if oldest <= first {
-		return
-	}
-	for range policy.Backlog - 1 {
-		before := e.Spec.PrevMilli(oldest - 1)
-		if before <= first {
+}
+
+// oldest returns the oldest of the latest policy.Backlog ticks after an instant that are due, or 0.
+func (e *entry) oldest(after, now int64) (tick int64) {
+	at := e.DueLast(now)
+	for range policy.Backlog {
+		if at <= after {
 			break
 		}
-		oldest = before
+		tick, at = at, e.Spec.PrevMilli(at-1)
 	}
-	e.chain = &Pending{e: e, job: e.Job, tick: oldest, after: mark, between: c.missed(e, e.Spec, mark, oldest), purpose: forBacklog}
-	c.retries.add(now, e.chain)
+	return tick
 }
