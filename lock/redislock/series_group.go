@@ -24,12 +24,16 @@ const maxGroups = 10_000
 type groupNotices struct {
 	mu    sync.Mutex
 	until map[string]time.Time
+	swept time.Time // when those that had ended were last removed
 }
 
 func (n *groupNotices) add(group string, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	maps.DeleteFunc(n.until, func(_ string, until time.Time) bool { return !until.After(now) })
+	if now.Sub(n.swept) >= time.Second { // not with each notice: each partition sends two a second
+		maps.DeleteFunc(n.until, func(_ string, until time.Time) bool { return !until.After(now) })
+		n.swept = now
+	}
 	if n.until == nil || len(n.until) >= maxGroups {
 		n.until = map[string]time.Time{}
 	}

@@ -54,7 +54,7 @@ func (s *cluster) mortal(ctx context.Context, t *testing.T, name string, hook *r
 // second. The other replica sends the request again with the same key. So a receiver that drops repeated keys has one begin and one end of
 // each episode, in this order.
 func TestKilledInsideTheRequest(t *testing.T) {
-	const episodes = 100
+	const episodes = 25
 	bubble(t, func(t *testing.T, s *cluster) {
 		ctx, stop := context.WithCancel(t.Context())
 		hook := &receiver{}
