@@ -21,7 +21,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// The real binary exits with each code of the table.
+// Each command exits with the code of the table.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	m, url := newRedis(t)
@@ -90,7 +90,7 @@ func TestExitCodes(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.code, c.args[0]), func(t *testing.T) {
 			t.Parallel()
-			if code := start(t, c.args...).code(); code != c.code {
+			if code := cronce(t, c.args...).code; code != c.code {
 				t.Errorf("%q ends with %d, want %d", c.args, code, c.code)
 			}
 		})

@@ -94,7 +94,7 @@ func TestNothingIsLeft(t *testing.T) {
 		"session":    "setsid sleep M &",
 		"deaf":       "(trap '' TERM; setsid sleep M & sleep M) &",
 		"daemon":     "(setsid sh -c '(sleep M &)' &)",
-		"many":       "for i in $(seq 100); do setsid sleep M & done",
+		"many":       "for i in $(seq 30); do setsid sleep M & done",
 		"nameless":   "env -i setsid sleep M & sleep 0.05",
 		"deep":       "setsid sh -c 'setsid sh -c \"setsid sleep M & sleep M\" & sleep M' & sleep 0.05",
 	} {
