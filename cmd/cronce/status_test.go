@@ -18,6 +18,23 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
+// Two nodes have different specs of a job. status names the job and the command that lists the specs in force.
+func TestStatusWhileNodesDisagree(t *testing.T) {
+	t.Parallel()
+	_, url := newRedis(t)
+	for _, spec := range []string{"@every 1h", "@every 2h"} {
+		const job = `jobs: [{kind: exec, name: report, spec: %q, exec: {command: ["true"]}}]
+http: {address: "off"}
+`
+		start(t, "node", "--config", file(t, "c.yaml", fmt.Sprintf(job, spec)), "--redis", url)
+	}
+	const shows = "Nodes disagree on the spec of report: each one claims the ticks of its own. See cronce status jobs show report."
+	rig.Eventually(t, "status shows that the nodes disagree", func() bool {
+		return strings.Contains(cronce(t, "status", "--redis", url).stdout, shows)
+	})
+	cronce(t, "status", "jobs", "show", "report", "--redis", url).want(t, exit.Fine, "@every 1h", "@every 2h")
+}
+
 // status, its subcommands and runs agree on a cluster: first no node is alive, then all is fine,
 // then a tick is overdue, and nothing is known once the store is away.
 func TestStatusOfACluster(t *testing.T) {
