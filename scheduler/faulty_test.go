@@ -212,6 +212,7 @@ func (w *wire) Open(ctx context.Context, os []series.OpenRequest) []series.Serie
 
 func (w *wire) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	w.n.c.claimed(cs)
+	w.n.checkFloor(cs)
 	return through(ctx, w, "claim", func(ctx context.Context) []series.Answer {
 		as := make([]series.Answer, len(cs))
 		for i := range cs {
