@@ -35,6 +35,7 @@ type storm struct {
 	*dice
 	seed    uint64
 	strikes func()       // draws the next event
+	lull    func()       // called before the calm
 	without map[int]bool // events that do not happen
 	events  int          // until now, with those that did not happen
 	history *history
@@ -85,7 +86,7 @@ func drawStorm(t testing.TB, seed uint64, open func(*world) store) *storm {
 	s.slack = 5 * time.Minute
 	s.strange = strangenessOf(seed)
 	s.silent = seed%4 == 2 // logs hang
-	s.strikes = s.strike
+	s.strikes, s.lull = s.strike, func() {}
 	return s
 }
 
@@ -123,6 +124,7 @@ func (s *storm) rage(d time.Duration) {
 			s.strikes()
 		}
 	}
+	s.lull()
 	for _, n := range s.alive() {
 		s.calm(n)
 	}
@@ -309,17 +311,7 @@ func (s *storm) alive() (ns []*node) {
 // kind of them. A link is half open if all are lost, or all replies.
 func (s *storm) weather(node string) func(string) fault {
 	d := throw(s.seed, uint64(2_000_000+s.events))
-	kinds := []func() fault{
-		func() fault { return fault{lost: lostReply} },
-		func() fault { return fault{lost: lostReply, reset: true} },
-		func() fault { return fault{lost: lostRequest} },
-		func() fault { return fault{lost: lostRequest, reset: true} },
-		func() fault { return fault{there: d.long(4 * time.Second), lost: lostReply, broken: true} },
-		func() fault { return fault{there: d.long(3 * time.Second), back: d.long(3 * time.Second)} },
-		func() fault { return fault{there: d.long(50 * time.Millisecond), back: d.long(50 * time.Millisecond)} },
-		func() fault { return fault{there: d.long(20 * time.Second), deaf: true} },
-		func() fault { return fault{back: d.long(20 * time.Second), deaf: true} },
-	}
+	kinds := faults(d)
 	kind, one, only := kinds[s.n(len(kinds))], 1+s.n(5), ""
 	if s.n(3) == 0 {
 		only = []string{"open", "claim", "peek", "renew", "release", "beat", "now", "leave"}[s.n(8)]
@@ -330,6 +322,21 @@ func (s *storm) weather(node string) func(string) fault {
 			return kind()
 		}
 		return fault{}
+	}
+}
+
+// faults are the kinds of faults of a wire.
+func faults(d *dice) []func() fault {
+	return []func() fault{
+		func() fault { return fault{lost: lostReply} },
+		func() fault { return fault{lost: lostReply, reset: true} },
+		func() fault { return fault{lost: lostRequest} },
+		func() fault { return fault{lost: lostRequest, reset: true} },
+		func() fault { return fault{there: d.long(4 * time.Second), lost: lostReply, broken: true} },
+		func() fault { return fault{there: d.long(3 * time.Second), back: d.long(3 * time.Second)} },
+		func() fault { return fault{there: d.long(50 * time.Millisecond), back: d.long(50 * time.Millisecond)} },
+		func() fault { return fault{there: d.long(20 * time.Second), deaf: true} },
+		func() fault { return fault{back: d.long(20 * time.Second), deaf: true} },
 	}
 }
 

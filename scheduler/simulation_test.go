@@ -17,11 +17,12 @@ import (
 )
 
 // Half an hour of a cluster in which nodes, wires and clocks fail, as in TestStorms, while deploys change specs and shards, take jobs
-// away and bring them back, all nodes are replaced at once, places in limits are refused, and operators pause, resume, run, cancel, skip, backfill and retire jobs. Five minutes after that no tick
-// is overdue for long, each node is ready, each journal is sound, its readers agree on each tick, and each run has a verdict that allows it. The
-// last three of these minutes are punctual, complete, quiet and cheap: see rest. A third of the
-// clusters use Redis, for a shorter time, and most of these want a store in memory to give the same answers, also if one of the two keeps
-// few lines of a journal. Each call draws other seeds. The seed of a failure is in the test's name, and CRONCE_SEED repeats it, with CRONCE_SOAK if that was set.
+// away and bring them back, all nodes are replaced at once, places in limits are refused, and operators pause, resume, run, cancel,
+// skip, backfill and retire jobs. Beside the nodes, other processes take plain locks: see lockers. Five minutes after that no tick is
+// overdue for long, each node is ready, each journal is sound, its readers agree on each tick, and each run has a verdict that allows
+// it. The last three of these minutes are punctual, complete, quiet and cheap: see rest. A third of the clusters use Redis, for a
+// shorter time, and most of these want a store in memory to give the same answers, also if one of the two keeps few lines of a journal.
+// Each call draws other seeds. The seed of a failure is in the test's name, and CRONCE_SEED repeats it, with CRONCE_SOAK if that was set.
 func TestSimulation(t *testing.T) {
 	first, count := uint64(time.Now().Unix()), uint64(12) // about a minute
 	if soaks() {
@@ -163,10 +164,12 @@ func (s *simulation) act() {
 // play lets time pass for d, followed by five minutes of calm with the jobs of the beginning.
 func (s *simulation) play(d time.Duration) {
 	storming, over := context.WithCancel(context.Background())
-	wait := s.invite(storming)
+	wait, lockers := s.invite(storming), s.lockIn(storming)
+	s.lull = func() { close(lockers.calm) }
 	s.rage(d)
 	over()
 	wait()
+	lockers.leave()
 	if soaks() && s.large {
 		s.jobs = append(s.jobs, brisk)
 	}
