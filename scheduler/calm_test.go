@@ -388,10 +388,16 @@ func (c *calm) looks(j *scheduler.Job) (count float64) {
 	return count
 }
 
-// timely wants each node to know the clock of the store.
+// clockError is how far a node may be off the clock of the store in the calm.
+const clockError = 50 * time.Millisecond
+
+// timely wants each node to know the clock of the store, and to claim nothing too early.
 func (c *calm) timely() {
+	if c.sent.early > 0 && c.strange != clockStepped {
+		c.t.Errorf("%d claims were sent in the calm before the store grants them", c.sent.early)
+	}
 	for _, n := range c.alive() {
-		if off := n.Stats().ClockOffset + time.Duration(c.clock.Load()); off.Abs() > 50*time.Millisecond {
+		if off := n.Stats().ClockOffset + time.Duration(c.clock.Load()); off.Abs() > clockError {
 			c.t.Errorf("%s is off the clock of the store by %v", n.ID(), off)
 		}
 	}

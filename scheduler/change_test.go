@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -347,4 +348,54 @@ func TestReplaceWhileATickWaits(t *testing.T) {
 		}
 		c.report("a")
 	})
+}
+
+// Held are the jobs of a node since an instant.
+type held struct {
+	since time.Time
+	jobs  []scheduler.Job
+}
+
+// holds returns the jobs that the node had at an instant of its life.
+func (n *node) holds(at time.Time) (jobs []scheduler.Job) {
+	for _, h := range n.held {
+		if !h.since.After(at) {
+			jobs = h.jobs
+		}
+	}
+	return jobs
+}
+
+// change makes a node that runs have other jobs.
+func (n *node) change(jobs []scheduler.Job) error {
+	at := func(all []scheduler.Job, name string) int {
+		return slices.IndexFunc(all, func(j scheduler.Job) bool { return j.Name == name })
+	}
+	old, gone := n.holds(time.Now()), []string{}
+	for _, j := range old {
+		if at(jobs, j.Name) < 0 {
+			gone = append(gone, j.Name)
+		}
+	}
+	var added, replaced []scheduler.Job
+	for _, j := range n.recording(jobs) {
+		switch i := at(old, j.Name); {
+		case i < 0:
+			added = append(added, j)
+		case old[i].Spec != j.Spec || old[i].Shards != j.Shards:
+			replaced = append(replaced, j)
+		}
+	}
+	n.held = append(n.held, held{time.Now(), jobs})
+	var faults [3]error
+	if len(gone) > 0 {
+		faults[0] = n.Remove(gone...)
+	}
+	if len(replaced) > 0 {
+		faults[1] = n.Replace(replaced...)
+	}
+	if len(added) > 0 {
+		faults[2] = n.Add(added...)
+	}
+	return errors.Join(faults[:]...)
 }

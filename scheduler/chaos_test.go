@@ -174,9 +174,8 @@ func (s *storm) strike() {
 		n.kill()
 		s.start()
 	case 1:
-		s.note("drain %s", n.ID())
 		s.fail(n)
-		n.stop()
+		s.drainIn(n)
 		s.start()
 	case 2:
 		s.note("partition %s", n.ID())
@@ -208,6 +207,28 @@ func (s *storm) strike() {
 	default:
 		s.fail(n)
 		n.wire.spoil(s.weather(n.ID()))
+	}
+}
+
+// drainIn drains a node: at once, while replies to it are slow, or on a wire whose faults end soon after.
+func (s *storm) drainIn(n *node) {
+	switch s.n(3) {
+	case 0:
+		most := 100*time.Millisecond + s.long(4*time.Second)
+		s.note("drain %s, replies take up to %v", n.ID(), most)
+		d := throw(s.seed, uint64(7_000_000+s.events))
+		n.wire.spoil(func(string) fault { return fault{back: d.long(most)} })
+		s.pass(s.long(30 * time.Second))
+		n.stop()
+	case 1:
+		s.note("drain %s, and calm it", n.ID())
+		n.stop()
+		s.pass(s.long(3 * time.Second))
+		n.heal()
+		n.wire.spoil(nil)
+	default:
+		s.note("drain %s", n.ID())
+		n.stop()
 	}
 }
 
@@ -337,6 +358,10 @@ func faults(d *dice) []func() fault {
 		func() fault { return fault{there: d.long(50 * time.Millisecond), back: d.long(50 * time.Millisecond)} },
 		func() fault { return fault{there: d.long(20 * time.Second), deaf: true} },
 		func() fault { return fault{back: d.long(20 * time.Second), deaf: true} },
+		func() fault { return fault{edge: true, there: d.long(3*time.Millisecond) - time.Millisecond} },
+		func() fault {
+			return fault{edge: true, there: d.long(3*time.Millisecond) - time.Millisecond, lost: lostReply, broken: true}
+		},
 	}
 }
 

@@ -24,6 +24,8 @@ type wire struct {
 	mu    sync.Mutex
 	down  bool                  // nothing arrives, and nothing is answered
 	fault func(op string) fault // returns the fate of the next request; may be nil
+	since time.Time             // of the latest change of a fault
+	ends  ends
 
 	list   atomic.Pointer[[]string] // of nodes, as the latest answer to a heartbeat has it
 	silent map[int]bool             // partitions that do not answer
@@ -42,6 +44,7 @@ type fault struct {
 	unsent      bool // the store is gone: no connection can be made
 	broken      bool // the caller gets an error at once, and the request travels on
 	deaf        bool // the call ignores its context: it returns when the reply arrives
+	edge        bool // a claim is on its way until the latest instant at which it may be granted, and for there
 }
 
 type loss uint8
@@ -61,14 +64,14 @@ var (
 func (w *wire) cut(down bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.down = down
+	w.down, w.since = down, time.Now()
 }
 
 // spoil sets the fate of requests from now on; nil: no fault.
 func (w *wire) spoil(f func(op string) fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.fault = f
+	w.fault, w.since = f, time.Now()
 }
 
 // clear reports whether requests pass without a fault.
@@ -76,6 +79,16 @@ func (w *wire) clear() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.down && w.fault == nil
+}
+
+// clearFor returns for how long all requests have passed without a fault.
+func (w *wire) clearFor() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.down || w.fault != nil || len(w.silent) > 0 || len(w.foul) > 0 {
+		return 0
+	}
+	return time.Since(w.since)
 }
 
 // Partitions and Partition make the store one with several partitions.
@@ -91,7 +104,7 @@ func (w *wire) Partition(key string) int {
 func (w *wire) silence(partitions ...int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.silent = map[int]bool{}
+	w.silent, w.since = map[int]bool{}, time.Now()
 	for _, s := range partitions {
 		w.silent[s] = true
 	}
@@ -101,7 +114,7 @@ func (w *wire) silence(partitions ...int) {
 func (w *wire) spoilKeys(keys ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.foul = map[string]bool{}
+	w.foul, w.since = map[string]bool{}, time.Now()
 	for _, k := range keys {
 		w.foul[k] = true
 	}
@@ -144,7 +157,11 @@ func (c *world) refuses(op string) bool {
 // through sends one request. It travels on even if the caller no longer waits for the answer, so
 // that late requests reach the store too.
 func through[T any](ctx context.Context, w *wire, op string, do func(context.Context) T, doubt func(error) T, keys ...string) T {
-	f := w.next(op, keys...)
+	return travel(ctx, w.next(op, keys...), do, doubt)
+}
+
+// travel sends a request that has a fate.
+func travel[T any](ctx context.Context, f fault, do func(context.Context) T, doubt func(error) T) T {
 	if f == (fault{}) {
 		return do(ctx)
 	}
@@ -213,7 +230,11 @@ func (w *wire) Open(ctx context.Context, os []series.OpenRequest) []series.Serie
 func (w *wire) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	w.n.c.claimed(cs)
 	w.n.checkFloor(cs)
-	return through(ctx, w, "claim", func(ctx context.Context) []series.Answer {
+	f := w.next("claim", keysOf(cs, func(c series.Claim) string { return c.Key })...)
+	if f.edge {
+		f.there += time.UnixMilli(cs[0].Latest).Sub(w.n.c.now())
+	}
+	return travel(ctx, f, func(ctx context.Context) []series.Answer {
 		as := make([]series.Answer, len(cs))
 		for i := range cs {
 			if err := w.unreadable(cs[i].Key); err != nil {
@@ -224,7 +245,7 @@ func (w *wire) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 		}
 		w.n.c.granted(cs, as)
 		return as
-	}, each(len(cs), func(a *series.Answer, err error) { a.Err = err }), keysOf(cs, func(c series.Claim) string { return c.Key })...)
+	}, each(len(cs), func(a *series.Answer, err error) { a.Err = err }))
 }
 
 func (w *wire) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*series.Answer, error) {
@@ -259,8 +280,12 @@ func (w *wire) RenewRuns(ctx context.Context, rs []series.RunRef) []series.Renew
 }
 
 func (w *wire) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
-	return through(ctx, w, "release", func(ctx context.Context) []series.EndAnswer { return w.store.ReleaseRuns(ctx, es) },
+	as := through(ctx, w, "release", func(ctx context.Context) []series.EndAnswer { return w.store.ReleaseRuns(ctx, es) },
 		each(len(es), func(e *series.EndAnswer, err error) { e.Err = err }), keysOf(es, func(e series.EndRequest) string { return e.Key })...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ends.sent(es, as)
+	return as
 }
 
 // Refuses and Explain make errNoPermission look like the answer of Redis to a user without rights.

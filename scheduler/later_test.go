@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // A count has the numbers of claims, peeks and openings that were sent.
@@ -15,6 +16,7 @@ type count struct {
 	calls  int // with claims
 	claims int
 	late   int // claims that were sent as late as a later share, or later
+	early  int // claims that were sent longer before their number is due than a lead and the error of a clock
 	peeks  int
 	opens  int
 	asks   int // whether a group of ticks is decided
@@ -26,8 +28,12 @@ func (c *world) claimed(cs []series.Claim) {
 	c.sent.calls++
 	c.sent.claims += len(cs)
 	for i := range cs {
-		if c.now().Sub(time.UnixMilli(cs[i].Number)) >= 25*time.Millisecond {
+		switch late := c.now().Sub(time.UnixMilli(cs[i].Number)); {
+		case spec.Manual(cs[i].Number):
+		case late >= 25*time.Millisecond:
 			c.sent.late++
+		case -late > scheduler.MaxLead+clockError:
+			c.sent.early++
 		}
 	}
 }
@@ -58,7 +64,7 @@ func (c *world) counted(f func()) count {
 	f()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return count{c.sent.calls - before.calls, c.sent.claims - before.claims, c.sent.late - before.late, c.sent.peeks - before.peeks, c.sent.opens - before.opens, c.sent.asks - before.asks}
+	return count{c.sent.calls - before.calls, c.sent.claims - before.claims, c.sent.late - before.late, c.sent.early - before.early, c.sent.peeks - before.peeks, c.sent.opens - before.opens, c.sent.asks - before.asks}
 }
 
 // peekless hides that a store supports peeking.

@@ -24,6 +24,8 @@ type lockers struct {
 	made  map[string][]lockGrant // the grants of each key, when the store made them
 	holds map[ledgerKey]hold
 	freed map[ledgerKey]bool // leases whose release reached the store
+	owed  map[ledgerKey]lockDebt
+	paid  map[lockOwner]bool
 }
 
 // A lockGrant is a plain lease that the store granted, even if its reply was lost.
@@ -32,6 +34,15 @@ type lockGrant struct {
 	fence int64
 	at    time.Time
 }
+
+// A lockDebt is a grant that reached a Locker, until the Locker has returned it.
+type lockDebt struct {
+	p     *lockProcess // nil: it is returned
+	owner string
+}
+
+// A lockOwner identifies a grant by its owner, as a release does whose caller does not know the fence.
+type lockOwner struct{ key, owner string }
 
 // A hold is a lease as its caller saw it.
 type hold struct {
@@ -47,7 +58,7 @@ var lockKeys = []struct {
 
 // lockIn starts lockers, which go on until the context ends.
 func (s *simulation) lockIn(ctx context.Context) *lockers {
-	ls := &lockers{s: s, calm: make(chan struct{}), made: map[string][]lockGrant{}, holds: map[ledgerKey]hold{}, freed: map[ledgerKey]bool{}}
+	ls := &lockers{s: s, calm: make(chan struct{}), made: map[string][]lockGrant{}, holds: map[ledgerKey]hold{}, freed: map[ledgerKey]bool{}, owed: map[ledgerKey]lockDebt{}, paid: map[lockOwner]bool{}}
 	for i := range 3 {
 		ls.ended.Go(func() {
 			for d := throw(s.seed, uint64(6_000_000+i)); ctx.Err() == nil; {
@@ -65,6 +76,7 @@ type lockProcess struct {
 	wire   *wire
 	locker *lock.Locker
 	dead   context.Context
+	killed bool
 	name   string
 	seen   map[string]int64 // the highest fence that it was granted for each key
 }
@@ -84,6 +96,9 @@ func (ls *lockers) process(ctx context.Context, i int, d *dice) {
 		defer time.AfterFunc(10*time.Second+d.long(3*time.Minute), func() {
 			if !p.over() {
 				p.wire.cut(true)
+				ls.mu.Lock()
+				p.killed = true
+				ls.mu.Unlock()
 				kill()
 			}
 		}).Stop()
@@ -165,6 +180,7 @@ func (p *lockProcess) hold(all []*lock.Lease, d time.Duration, quiet bool) {
 	p.lockers.mu.Lock()
 	for _, l := range all {
 		p.seen[l.Key()] = max(p.seen[l.Key()], l.Fence())
+		p.owed[ledgerKey{l.Key(), l.Fence()}] = lockDebt{}
 		defer context.AfterFunc(l.Context(), stop)()
 	}
 	p.lockers.mu.Unlock()
@@ -214,6 +230,14 @@ func (ls *lockers) leave() {
 		}
 		ls.judge(key.name, key.limit)
 	}
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for lease, debt := range ls.owed {
+		if debt.p == nil || debt.p.killed || ls.paid[lockOwner{lease.job, debt.owner}] {
+			continue
+		}
+		ls.s.t.Errorf("%s, fence %d, was granted to a caller that had left, and is not released", lease.job, lease.fence)
+	}
 }
 
 // judge wants the fences of a key to rise, and no more callers to hold it at once than its limit.
@@ -255,19 +279,24 @@ func (w lockWire) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gra
 	if a.Fence < seen {
 		w.p.s.t.Errorf("%s asks for a fence of %s above %d, and was granted %d", w.p.name, a.Key, a.Fence, seen)
 	}
-	return result(through(ctx, w.p.wire, "acquire", func(ctx context.Context) reply[driver.Grant] {
+	return w.p.delivered(a, time.Now())(result(through(ctx, w.p.wire, "acquire", func(ctx context.Context) reply[driver.Grant] {
 		return replied(w.p.granted(a.Key, a.Owner)(w.p.wire.store.Acquire(ctx, a)))
-	}, failed[driver.Grant]))
+	}, failed[driver.Grant])))
 }
 
 func (w lockWire) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
-	return result(through(ctx, w.p.wire, "acquire", func(ctx context.Context) reply[[]driver.Grant] {
+	sent := time.Now()
+	gs, err := result(through(ctx, w.p.wire, "acquire", func(ctx context.Context) reply[[]driver.Grant] {
 		gs, err := w.p.wire.store.AcquireAll(ctx, as)
 		for i := range gs {
 			_, _ = w.p.granted(as[i].Key, as[i].Owner)(gs[i], err)
 		}
 		return replied(gs, err)
 	}, failed[[]driver.Grant]))
+	for i := range gs {
+		_, _ = w.p.delivered(as[i], sent)(gs[i], err)
+	}
+	return gs, err
 }
 
 func (w lockWire) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
@@ -277,6 +306,7 @@ func (w lockWire) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, e
 }
 
 func (w lockWire) Release(ctx context.Context, h driver.LeaseRef) error {
+	w.p.pay(h)
 	return through(ctx, w.p.wire, "release", func(ctx context.Context) error {
 		w.p.lockers.mu.Lock()
 		w.p.freed[ledgerKey{h.Key, h.Fence}] = true
@@ -286,6 +316,7 @@ func (w lockWire) Release(ctx context.Context, h driver.LeaseRef) error {
 }
 
 func (w lockWire) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
+	w.p.pay(hs...)
 	return through(ctx, w.p.wire, "release", func(ctx context.Context) []error { return w.p.wire.store.ReleaseAll(ctx, hs) },
 		each(len(hs), func(e *error, err error) { *e = err }))
 }
@@ -303,7 +334,29 @@ func (w waitWire) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant,
 		<-ctx.Done()
 		return driver.Grant{}, ctx.Err()
 	}
-	return w.p.granted(a.Key, a.Owner)(w.p.wire.store.Wait(ctx, a))
+	return w.p.delivered(a, time.Now())(w.p.granted(a.Key, a.Owner)(w.p.wire.store.Wait(ctx, a)))
+}
+
+// delivered notes a grant that reached the Locker while its lease is not over.
+func (p *lockProcess) delivered(a driver.Acquisition, sent time.Time) func(driver.Grant, error) (driver.Grant, error) {
+	return func(g driver.Grant, err error) (driver.Grant, error) {
+		p.lockers.mu.Lock()
+		defer p.lockers.mu.Unlock()
+		lease := ledgerKey{a.Key, g.Fence}
+		if _, known := p.owed[lease]; err == nil && !known && time.Since(sent) < a.TTL {
+			p.owed[lease] = lockDebt{p, a.Owner}
+		}
+		return g, err
+	}
+}
+
+// pay notes that the Locker releases leases.
+func (p *lockProcess) pay(hs ...driver.LeaseRef) {
+	p.lockers.mu.Lock()
+	defer p.lockers.mu.Unlock()
+	for _, h := range hs {
+		p.paid[lockOwner{h.Key, h.Owner}] = true
+	}
 }
 
 // granted notes a grant. A repeated request of an owner is no new grant.

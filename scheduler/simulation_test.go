@@ -92,7 +92,7 @@ func newSimulation(t testing.TB, seed uint64, open func(*world) store) *simulati
 	if _, own := s.store.(*memlock.Store); own {
 		s.partitions = 1 + s.n(3)
 	}
-	s.strikes = s.act
+	s.strikes, s.onEnd = s.act, s.departed
 	s.begin()
 	return s
 }
@@ -154,6 +154,9 @@ func (s *simulation) act() {
 	if _, err := s.store.Members(context.Background()); err != nil { // which both stores are asked for
 		s.t.Fatal(err)
 	}
+	for _, n := range s.alive() {
+		s.indebted(n, inFlight)
+	}
 	for _, n := range s.nodes {
 		if n.killed.IsZero() && !n.gone.IsZero() && time.Since(n.gone) > 0 && n.Ready() == nil {
 			s.t.Errorf("%s is ready, and was stopped at %v", n.ID(), n.gone.UTC())
@@ -199,6 +202,8 @@ func (s *simulation) play(d time.Duration) {
 	s.masked()
 	s.replaced()
 	s.recorded()
+	s.kept()
+	s.takenOver()
 	for _, j := range s.jobs {
 		s.compare(j.Name)
 	}
