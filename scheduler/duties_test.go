@@ -53,11 +53,11 @@ func (s *simulation) indebted(n *node, enough time.Duration) {
 	}
 }
 
-// departed wants a node that ended, and could reach the store for some time before, to hold nothing there: it is on no list, and has no run
-// but those whose functions ignore their contexts.
+// departed wants a node that ended to hold nothing in the store any more, if it could reach the store for some time before, or ended although
+// it had more time: it is on no list, and has no run but those whose functions ignore their contexts.
 func (s *simulation) departed(n *node) {
-	calm := n.wire.clearFor()
-	if s.strange != nothingStrange || s.killed(n) || calm < answered {
+	calm, left := n.wire.clearFor(), time.Until(n.gone.Add(n.grace))
+	if s.strange != nothingStrange || s.killed(n) || calm < answered && left <= 0 {
 		return
 	}
 	s.indebted(n, answered)
@@ -71,7 +71,7 @@ func (s *simulation) departed(n *node) {
 	}
 	for _, j := range s.jobs {
 		for _, r := range s.store.ReadSeries(ctx, []string{j.Name})[0].Runs {
-			if r.State == series.RunOpen && r.Shards == 0 && driver.NodeOf(r.Owner) == n.ID() && !s.goesOn(j.Name, r.Fence) {
+			if r.State == series.RunOpen && r.Until > s.now().UnixMilli() && r.Shards == 0 && driver.NodeOf(r.Owner) == n.ID() && !s.goesOn(j.Name, r.Fence) {
 				s.t.Errorf("%s has ended at %v, and has %v of %s in the store: %+v", n.ID(), time.Now().UTC(), at(r.Number), j.Name, r)
 			}
 		}
@@ -120,7 +120,7 @@ func (s *simulation) kept() {
 		runs := map[int64]*run{}
 		for _, r := range s.ran(j.Name) {
 			runs[r.Fence] = r
-			if errors.Is(r.cause, scheduler.ErrCancelled) || errors.Is(r.cause, scheduler.ErrTimeout) {
+			if (errors.Is(r.cause, scheduler.ErrCancelled) || errors.Is(r.cause, scheduler.ErrTimeout)) && j.Overlap != scheduler.OverlapReplace {
 				s.keptUntilReturn(r, given)
 			}
 		}
@@ -143,10 +143,13 @@ func (c *world) nodeOf(owner string) *node {
 	return c.nodes[slices.IndexFunc(c.nodes, func(n *node) bool { return n.ID() == driver.NodeOf(owner) })]
 }
 
-// keptUntilReturn wants no other to be granted the tick of a run whose function goes on.
+// keptUntilReturn wants no other run to be granted, in whose way a run is, while the function of that goes on.
 func (s *simulation) keptUntilReturn(r *run, given []grant) {
 	for _, g := range given {
-		if g.number == r.number() && g.shard == r.Shard && g.fence > r.Fence && g.at.After(r.contextEnd) && g.at.Before(r.over) && s.couldReach(r.node, r.contextEnd.Add(-inFlight), g.at) {
+		if same := g.number == r.number(); r.overlap && !same || same && g.shard != r.Shard {
+			continue
+		}
+		if g.fence > r.Fence && g.at.After(r.contextEnd) && g.at.Before(r.over) && s.couldReach(r.node, r.contextEnd.Add(-inFlight), g.at) {
 			s.t.Errorf("%s: %s was granted %v at %v, and %s went on until %v on %s", r.Job, g.owner, at(g.number), g.at.UTC(), r.ID, r.over.UTC(), r.node.ID())
 		}
 	}
@@ -155,10 +158,13 @@ func (s *simulation) keptUntilReturn(r *run, given []grant) {
 // takenOver wants a run whose node was killed to be over, or to have another attempt, within its lease and a second, if another node lived
 // all the time, could reach the store, and had the job.
 func (s *simulation) takenOver() {
-	if s.strange != nothingStrange || s.slots > 0 {
+	if s.strange != nothingStrange {
 		return
 	}
 	for _, j := range s.jobs {
+		if s.slots > 0 && j.Takeover == scheduler.TakeoverRerun {
+			continue // no node may have a slot for it
+		}
 		lines := s.journal(j.Name).Lines
 		for _, r := range s.ran(j.Name) {
 			dead := r.node.killed

@@ -17,6 +17,8 @@ import (
 // suffer draws a trouble that storms leave out.
 func (s *simulation) suffer() {
 	switch limited := s.limited() != nil; {
+	case s.large && s.n(2) == 0:
+		s.halve()
 	case limited && s.n(2) == 0:
 		s.refusePlaces()
 	case s.n(2) == 0:
@@ -127,6 +129,21 @@ func (s *simulation) replaceAll() {
 	}
 	s.pass(away)
 	for range all {
+		s.startWith(s.release...)
+	}
+}
+
+// halve ends half of a large fleet at once, with nodes that watch the ticks of others, and starts as many after a while.
+func (s *simulation) halve() {
+	all := s.alive()
+	half := all[len(all)/2:]
+	s.note("%d of %d nodes end", len(half), len(all))
+	s.fail(half...)
+	for _, n := range half {
+		n.kill()
+	}
+	s.pass(s.long(time.Minute))
+	for range half {
 		s.startWith(s.release...)
 	}
 }
