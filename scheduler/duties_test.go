@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
@@ -54,7 +55,7 @@ func (s *simulation) indebted(n *node, enough time.Duration) {
 }
 
 // departed wants a node that ended to hold nothing in the store any more, if it could reach the store for some time before, or ended although
-// it had more time: it is on no list, and has no run but those whose functions ignore their contexts.
+// it had more time: it is on no list, and has no run without an excuse.
 func (s *simulation) departed(n *node) {
 	calm, left := n.wire.clearFor(), time.Until(n.gone.Add(n.grace))
 	if s.strange != nothingStrange || s.killed(n) || calm < answered && left <= 0 {
@@ -71,7 +72,7 @@ func (s *simulation) departed(n *node) {
 	}
 	for _, j := range s.jobs {
 		for _, r := range s.store.ReadSeries(ctx, []string{j.Name})[0].Runs {
-			if r.State == series.RunOpen && r.Until > s.now().UnixMilli() && r.Shards == 0 && driver.NodeOf(r.Owner) == n.ID() && !s.goesOn(j.Name, r.Fence) {
+			if r.State == series.RunOpen && r.Until > s.now().UnixMilli() && r.Shards == 0 && driver.NodeOf(r.Owner) == n.ID() && !s.excused(j.Name, r.Fence, calm) {
 				s.t.Errorf("%s has ended at %v, and has %v of %s in the store: %+v", n.ID(), time.Now().UTC(), at(r.Number), j.Name, r)
 			}
 		}
@@ -84,12 +85,13 @@ func (c *world) killed(n *node) bool {
 	return !n.killed.IsZero()
 }
 
-// goesOn reports whether the function of a run has begun and not returned.
-func (c *world) goesOn(job string, fence int64) bool {
+// excused reports whether a run may be in the store after its node has ended: its function goes on, or its lease was lost, or may have been
+// while the node could not reach the store.
+func (c *world) excused(job string, fence int64, calm time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.open[ledgerKey{job, fence}]
-	return r != nil && r.over.IsZero()
+	return r != nil && (r.over.IsZero() || calm < answered || errors.Is(r.cause, lock.ErrLost))
 }
 
 // couldReach reports whether a node lived and could reach the store all the time.

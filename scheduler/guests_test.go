@@ -34,6 +34,7 @@ func (s *simulation) invite(ctx context.Context) (wait func()) {
 	if !can {
 		return func() {}
 	}
+	leave := s.lodge(ctx, store)
 	gone := make(chan struct{}, guests)
 	for i := range guests {
 		g := &guest{dice: throw(s.seed, uint64(3_000_000+i)), store: store, now: s.now}
@@ -50,6 +51,7 @@ func (s *simulation) invite(ctx context.Context) (wait func()) {
 		for range guests {
 			<-gone
 		}
+		leave()
 	}
 }
 
