@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,7 +19,7 @@ const inFlight = 25 * time.Second
 // answered is longer than a node needs to know the fate of its claims, once it can reach the store.
 const answered = 5 * time.Second
 
-// An account of ends is what a node owes to the store: the end of each run that has returned.
+// Ends are those of runs that a node has reported to the store.
 type ends struct {
 	owed map[ledgerKey]time.Time // of the first request without an answer
 	paid map[ledgerKey]bool      // the store has answered one
@@ -96,8 +97,8 @@ func (c *world) excused(job string, fence int64, calm time.Duration) bool {
 
 // couldReach reports whether a node lived and could reach the store all the time.
 func (s *simulation) couldReach(n *node, from, to time.Time) bool {
-	if !n.well.IsZero() {
-		return !n.well.After(from)
+	if !n.well.IsZero() && !n.well.After(from) {
+		return true
 	}
 	return slices.ContainsFunc(s.spells, func(p spell) bool { return p.n == n && !p.from.After(from) && !p.to.Before(to) })
 }
@@ -109,35 +110,41 @@ func (s *simulation) kept() {
 		return
 	}
 	for _, j := range s.jobs {
-		given := s.given(j.Name)
-		lost, ended := map[int64]series.Line{}, map[int64]bool{}
-		for _, l := range s.journal(j.Name).Lines {
-			switch {
-			case l.Verdict == series.VerdictLost || l.Outcome == series.OutcomeLost:
-				lost[l.Fence] = l
-			case l.Outcome != "": // the tick of an attempt that was interrupted or did not start may be lost later
-				ended[l.Fence] = true
-			}
-		}
-		runs := map[int64]*run{}
+		given, lost, replaced := s.given(j.Name), s.lostLeases(j.Name), map[int64]bool{}
 		for _, r := range s.ran(j.Name) {
-			runs[r.Fence] = r
-			if (errors.Is(r.cause, scheduler.ErrCancelled) || errors.Is(r.cause, scheduler.ErrTimeout)) && j.Overlap != scheduler.OverlapReplace {
+			switch {
+			case j.Overlap == scheduler.OverlapReplace:
+				replaced[r.Fence] = r.cause != nil
+			case errors.Is(r.cause, scheduler.ErrCancelled), errors.Is(r.cause, scheduler.ErrTimeout):
 				s.keptUntilReturn(r, given)
 			}
 		}
 		for _, g := range given {
 			l, is := lost[g.fence]
-			r := runs[g.fence]
-			if !is || ended[g.fence] || j.Overlap == scheduler.OverlapReplace && r != nil && r.cause != nil {
+			if !is || replaced[g.fence] {
 				continue
 			}
-			n := s.nodeOf(g.owner)
-			if s.couldReach(n, g.at.Add(-inFlight), time.UnixMilli(max(l.At, l.Ended))) {
+			if n := s.nodeOf(g.owner); s.couldReach(n, g.at.Add(-inFlight), time.UnixMilli(max(l.At, l.Ended))) {
 				s.t.Errorf("%s %v, fence %d, was lost at %v by %s, which could reach the store: %+v", j.Name, at(g.number), g.fence, at(l.At), n.ID(), l)
 			}
 		}
 	}
+}
+
+// lostLeases returns the lines of a journal about leases that were lost, by their fences. The tick of an attempt that was interrupted or
+// did not start may be lost later: that is no loss of a lease.
+func (s *simulation) lostLeases(job string) map[int64]series.Line {
+	lost, ended := map[int64]series.Line{}, map[int64]bool{}
+	for _, l := range s.journal(job).Lines {
+		switch {
+		case l.Verdict == series.VerdictLost || l.Outcome == series.OutcomeLost:
+			lost[l.Fence] = l
+		case l.Outcome != "":
+			ended[l.Fence] = true
+		}
+	}
+	maps.DeleteFunc(lost, func(fence int64, _ series.Line) bool { return ended[fence] })
+	return lost
 }
 
 // nodeOf returns the node that made a claim.
@@ -145,7 +152,7 @@ func (c *world) nodeOf(owner string) *node {
 	return c.nodes[slices.IndexFunc(c.nodes, func(n *node) bool { return n.ID() == driver.NodeOf(owner) })]
 }
 
-// keptUntilReturn wants no other run to be granted, in whose way a run is, while the function of that goes on.
+// keptUntilReturn wants no run to be granted that may not overlap with another one whose function goes on.
 func (s *simulation) keptUntilReturn(r *run, given []grant) {
 	for _, g := range given {
 		if same := g.number == r.number(); r.overlap && !same || same && g.shard != r.Shard {
@@ -157,8 +164,8 @@ func (s *simulation) keptUntilReturn(r *run, given []grant) {
 	}
 }
 
-// takenOver wants a run whose node was killed to be over, or to have another attempt, within its lease and a second, if another node lived
-// all the time, could reach the store, and had the job.
+// takenOver wants a run whose node was killed to be over, or to have another attempt, soon after its lease is over, if another node lived all
+// the time, could reach the store, and had the job.
 func (s *simulation) takenOver() {
 	if s.strange != nothingStrange {
 		return
