@@ -116,7 +116,7 @@ func (s *simulation) kept() {
 			case j.Overlap == scheduler.OverlapReplace:
 				replaced[r.Fence] = r.cause != nil
 			case errors.Is(r.cause, scheduler.ErrCancelled), errors.Is(r.cause, scheduler.ErrTimeout):
-				s.keptUntilReturn(r, given)
+				s.keptUntilReturn(r, j.Lease, given)
 			}
 		}
 		for _, g := range given {
@@ -153,12 +153,12 @@ func (c *world) nodeOf(owner string) *node {
 }
 
 // keptUntilReturn wants no run to be granted that may not overlap with another one whose function goes on.
-func (s *simulation) keptUntilReturn(r *run, given []grant) {
+func (s *simulation) keptUntilReturn(r *run, lease time.Duration, given []grant) {
 	for _, g := range given {
 		if same := g.number == r.number(); r.overlap && !same || same && g.shard != r.Shard {
 			continue
 		}
-		if g.fence > r.Fence && g.at.After(r.contextEnd) && g.at.Before(r.over) && s.couldReach(r.node, r.contextEnd.Add(-inFlight), g.at) {
+		if g.fence > r.Fence && g.at.After(r.contextEnd) && g.at.Before(r.over) && s.couldReach(r.node, r.contextEnd.Add(-lease), g.at) {
 			s.t.Errorf("%s: %s was granted %v at %v, and %s went on until %v on %s", r.Job, g.owner, at(g.number), g.at.UTC(), r.ID, r.over.UTC(), r.node.ID())
 		}
 	}
