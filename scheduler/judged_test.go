@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -335,7 +336,7 @@ func (s *simulation) recorded() {
 			if l.Outcome == "" || r == nil || r.over.IsZero() {
 				continue
 			}
-			if r.err == scheduler.ErrDrained && l.Outcome == series.OutcomeCancelled {
+			if errors.Is(r.err, scheduler.ErrDrained) && l.Outcome == series.OutcomeCancelled {
 				continue // by an operator, which its node did not know
 			}
 			if want, known := outcomes[r.err]; known && l.Outcome != want && l.Outcome != series.OutcomeLost { // its lease may be lost too
