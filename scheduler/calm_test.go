@@ -335,6 +335,8 @@ func (c *calm) excused(n *node, l line) bool {
 		return true // functions fail as drawn
 	case "clock offset":
 		return n.born.After(c.from) || c.strange == clockStepped // the node that joins has not yet seen the clock; the drift may take what steps have left over the limit
+	case "mark ahead": // the first step of the drift is back, and may follow a claim
+		return c.strange == clockStepped && l.Time.Before(c.from.Add(drifted+time.Second))
 	case "specs differ": // nor the former specs; the nodes of a large fleet draw lots for each turn to read the specs of others
 		return n.born.After(c.from) || c.large
 	case "tick missed":

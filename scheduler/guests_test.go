@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
@@ -28,30 +29,30 @@ type guest struct {
 	state    series.Series
 }
 
-// invite lets guests act until the context ends, if the store compares answers.
+// invite lets guests and lock guests act until the context ends, if the store compares answers.
 func (s *simulation) invite(ctx context.Context) (wait func()) {
 	store, can := s.store.(*twin)
 	if !can {
 		return func() {}
 	}
-	leave := s.lodge(ctx, store)
-	gone := make(chan struct{}, guests)
+	var all sync.WaitGroup
 	for i := range guests {
 		g := &guest{dice: throw(s.seed, uint64(3_000_000+i)), store: store, now: s.now}
 		g.terms.Key = fmt.Sprint("guest", i)
 		g.draw(i % 3)
-		go func() {
-			defer func() { gone <- struct{}{} }()
-			for ctx.Err() == nil {
-				g.act(ctx)
-			}
-		}()
+		all.Go(func() { repeat(ctx, g.act) })
 	}
-	return func() {
-		for range guests {
-			<-gone
-		}
-		leave()
+	for i := range lockGuests {
+		g := newLockGuest(s, store, i)
+		all.Go(func() { repeat(ctx, g.act) })
+	}
+	return all.Wait
+}
+
+// repeat acts until the context ends.
+func repeat(ctx context.Context, act func(context.Context)) {
+	for ctx.Err() == nil {
+		act(ctx)
 	}
 }
 

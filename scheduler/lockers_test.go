@@ -20,35 +20,25 @@ type lockers struct {
 	calm  chan struct{} // closed when there are no more faults of their wires, and none is killed
 	ended sync.WaitGroup
 
-	mu    sync.Mutex
-	made  map[string][]lockGrant // the grants of each key, when the store made them
-	holds map[ledgerKey]hold
-	freed map[ledgerKey]bool // leases whose release reached the store
-	owed  map[ledgerKey]lockDebt
-	paid  map[lockOwner]bool
+	mu     sync.Mutex
+	leases map[ledgerKey]*lockLease
+	paid   map[lockOwner]bool // owners whose Locker has sent a release
 }
 
-// A lockGrant is a plain lease that the store granted, even if its reply was lost.
-type lockGrant struct {
-	owner string
-	fence int64
-	at    time.Time
-}
-
-// A lockDebt is a grant that reached a Locker, until the Locker has returned it.
-type lockDebt struct {
-	p     *lockProcess // nil: it is returned
-	owner string
+// A lockLease is a plain lease that the store granted, even if its reply was lost.
+type lockLease struct {
+	fence    int64
+	owner    string
+	made     time.Time    // when the store granted it
+	process  *lockProcess // its Locker received the grant in time; may be nil
+	returned bool         // its Locker returned it to its caller
+	until    time.Time    // as its caller saw it: it was released or lost, or its process was killed; zero if it was not held
+	lost     bool         // as its caller saw it
+	freed    bool         // a release reached the store
 }
 
 // A lockOwner identifies a grant by its owner, as a release does whose caller does not know the fence.
 type lockOwner struct{ key, owner string }
-
-// A hold is a lease as its caller saw it.
-type hold struct {
-	until time.Time // it was released or lost, or its process was killed
-	lost  bool
-}
 
 // lockKeys are the keys of lockers, and how many may hold each at once.
 var lockKeys = []struct {
@@ -58,7 +48,7 @@ var lockKeys = []struct {
 
 // lockIn starts lockers, which go on until the context ends.
 func (s *simulation) lockIn(ctx context.Context) *lockers {
-	ls := &lockers{s: s, calm: make(chan struct{}), made: map[string][]lockGrant{}, holds: map[ledgerKey]hold{}, freed: map[ledgerKey]bool{}, owed: map[ledgerKey]lockDebt{}, paid: map[lockOwner]bool{}}
+	ls := &lockers{s: s, calm: make(chan struct{}), leases: map[ledgerKey]*lockLease{}, paid: map[lockOwner]bool{}}
 	for i := range 3 {
 		ls.ended.Go(func() {
 			for d := throw(s.seed, uint64(6_000_000+i)); ctx.Err() == nil; {
@@ -180,7 +170,7 @@ func (p *lockProcess) hold(all []*lock.Lease, d time.Duration, quiet bool) {
 	p.lockers.mu.Lock()
 	for _, l := range all {
 		p.seen[l.Key()] = max(p.seen[l.Key()], l.Fence())
-		p.owed[ledgerKey{l.Key(), l.Fence()}] = lockDebt{}
+		p.lease(l).returned = true
 		defer context.AfterFunc(l.Context(), stop)()
 	}
 	p.lockers.mu.Unlock()
@@ -209,9 +199,12 @@ func (p *lockProcess) held(all []*lock.Lease) {
 	p.lockers.mu.Lock()
 	defer p.lockers.mu.Unlock()
 	for _, l := range all {
-		p.holds[ledgerKey{l.Key(), l.Fence()}] = hold{time.Now(), errors.Is(l.Check(), lock.ErrLost)}
+		lease := p.lease(l)
+		lease.until, lease.lost = time.Now(), errors.Is(l.Check(), lock.ErrLost)
 	}
 }
+
+func (ls *lockers) lease(l *lock.Lease) *lockLease { return ls.leases[ledgerKey{l.Key(), l.Fence()}] }
 
 func (p *lockProcess) release(l *lock.Lease) error {
 	ctx, stop := context.WithTimeout(p.dead, 5*time.Second)
@@ -232,11 +225,10 @@ func (ls *lockers) leave() {
 	}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	for lease, debt := range ls.owed {
-		if debt.p == nil || debt.p.killed || ls.paid[lockOwner{lease.job, debt.owner}] {
-			continue
+	for key, l := range ls.leases {
+		if l.process != nil && !l.returned && !l.process.killed && !ls.paid[lockOwner{key.job, l.owner}] {
+			ls.s.t.Errorf("%s, fence %d, was granted to a caller that had left, and is not released", key.job, l.fence)
 		}
-		ls.s.t.Errorf("%s, fence %d, was granted to a caller that had left, and is not released", lease.job, lease.fence)
 	}
 }
 
@@ -244,27 +236,32 @@ func (ls *lockers) leave() {
 func (ls *lockers) judge(key string, limit int) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	all := slices.SortedStableFunc(slices.Values(ls.made[key]), func(a, b lockGrant) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.fence, b.fence)) })
-	for i, g := range all {
-		if i > 0 && g.fence <= all[i-1].fence && ls.s.strange != clockStepped {
-			ls.s.t.Errorf("%s: fence %d of %s at %v after fence %d of %s", key, g.fence, g.owner, g.at.UTC(), all[i-1].fence, all[i-1].owner)
+	var all []*lockLease
+	for k, l := range ls.leases {
+		if k.job == key {
+			all = append(all, l)
+		}
+	}
+	slices.SortFunc(all, func(a, b *lockLease) int { return cmp.Or(a.made.Compare(b.made), cmp.Compare(a.fence, b.fence)) })
+	for i, l := range all {
+		if i > 0 && l.fence <= all[i-1].fence && ls.s.strange != clockStepped {
+			ls.s.t.Errorf("%s: fence %d of %s at %v after fence %d of %s", key, l.fence, l.owner, l.made.UTC(), all[i-1].fence, all[i-1].owner)
 		}
 		if ls.s.strange != nothingStrange {
 			continue
 		}
 		var others []string
 		for _, o := range all[:i] {
-			lease := ledgerKey{key, o.fence}
-			h, held := ls.holds[lease]
-			if h.lost && !ls.freed[lease] {
-				h.until = h.until.Add(50*time.Millisecond - 1) // see checkTrust
+			until := o.until
+			if o.lost && !o.freed {
+				until = until.Add(50*time.Millisecond - 1) // see checkTrust
 			}
-			if held && h.until.After(g.at) {
-				others = append(others, fmt.Sprintf("%s with fence %d until %v", o.owner, o.fence, h.until.UTC()))
+			if until.After(l.made) {
+				others = append(others, fmt.Sprintf("%s with fence %d until %v", o.owner, o.fence, until.UTC()))
 			}
 		}
 		if len(others) >= limit {
-			ls.s.t.Errorf("%s: fence %d of %s at %v, while it was held by %q", key, g.fence, g.owner, g.at.UTC(), others)
+			ls.s.t.Errorf("%s: fence %d of %s at %v, while it was held by %q", key, l.fence, l.owner, l.made.UTC(), others)
 		}
 	}
 }
@@ -308,17 +305,17 @@ func (w lockWire) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, e
 func (w lockWire) Release(ctx context.Context, h driver.LeaseRef) error {
 	w.p.pay(h)
 	return through(ctx, w.p.wire, "release", func(ctx context.Context) error {
-		w.p.lockers.mu.Lock()
-		w.p.freed[ledgerKey{h.Key, h.Fence}] = true
-		w.p.lockers.mu.Unlock()
+		w.p.free(h)
 		return w.p.wire.store.Release(ctx, h)
 	}, func(err error) error { return err })
 }
 
 func (w lockWire) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
 	w.p.pay(hs...)
-	return through(ctx, w.p.wire, "release", func(ctx context.Context) []error { return w.p.wire.store.ReleaseAll(ctx, hs) },
-		each(len(hs), func(e *error, err error) { *e = err }))
+	return through(ctx, w.p.wire, "release", func(ctx context.Context) []error {
+		w.p.free(hs...)
+		return w.p.wire.store.ReleaseAll(ctx, hs)
+	}, each(len(hs), func(e *error, err error) { *e = err }))
 }
 
 // Holders makes it a driver.Sharer.
@@ -342,9 +339,8 @@ func (p *lockProcess) delivered(a driver.Acquisition, sent time.Time) func(drive
 	return func(g driver.Grant, err error) (driver.Grant, error) {
 		p.lockers.mu.Lock()
 		defer p.lockers.mu.Unlock()
-		lease := ledgerKey{a.Key, g.Fence}
-		if _, known := p.owed[lease]; err == nil && !known && time.Since(sent) < a.TTL {
-			p.owed[lease] = lockDebt{p, a.Owner}
+		if err == nil && time.Since(sent) < a.TTL {
+			p.leases[ledgerKey{a.Key, g.Fence}].process = p
 		}
 		return g, err
 	}
@@ -359,15 +355,34 @@ func (p *lockProcess) pay(hs ...driver.LeaseRef) {
 	}
 }
 
-// granted notes a grant. A repeated request of an owner is no new grant.
+// free notes that a release of leases reached the store.
+func (ls *lockers) free(hs ...driver.LeaseRef) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for _, h := range hs {
+		if l := ls.leases[ledgerKey{h.Key, h.Fence}]; l != nil { // its owner may not know the fence
+			l.freed = true
+		}
+	}
+}
+
+// granted notes a grant. A repeated request of an owner is no new grant. After a step of the clock, a fence may be granted again.
 func (ls *lockers) granted(key, owner string) func(driver.Grant, error) (driver.Grant, error) {
 	return func(g driver.Grant, err error) (driver.Grant, error) {
 		ls.mu.Lock()
 		defer ls.mu.Unlock()
-		made := lockGrant{owner, g.Fence, time.Now()}
-		if err == nil && !slices.ContainsFunc(ls.made[key], func(o lockGrant) bool { return o.owner == owner && o.fence == g.Fence }) {
-			ls.made[key] = append(ls.made[key], made)
+		if err != nil {
+			return g, err
 		}
-		return g, err
+		lease := ledgerKey{key, g.Fence}
+		before := ls.leases[lease]
+		if before != nil && before.owner == owner {
+			return g, nil
+		}
+		if before != nil && ls.s.strange != clockStepped {
+			ls.s.t.Errorf("%s: fence %d was granted to %s, and to %s", key, g.Fence, before.owner, owner)
+		}
+		ls.leases[lease] = &lockLease{fence: g.Fence, owner: owner, made: time.Now()}
+		return g, nil
 	}
 }

@@ -34,24 +34,10 @@ type doubleLease struct {
 	memory int64 // its fence there
 }
 
-// lodge lets lock guests act until the context ends.
-func (s *simulation) lodge(ctx context.Context, store *twin) (wait func()) {
-	gone := make(chan struct{}, lockGuests)
-	for i := range lockGuests {
-		g := &lockGuest{dice: throw(s.seed, uint64(8_000_000+i)), store: store, now: s.now, last: map[string][2]int64{}}
-		g.keys, g.limit = []string{fmt.Sprint("left", i), fmt.Sprint("right", i)}, []int{1, 1, 2, driver.NoLimit}[g.n(4)]
-		go func() {
-			defer func() { gone <- struct{}{} }()
-			for ctx.Err() == nil {
-				g.act(ctx)
-			}
-		}()
-	}
-	return func() {
-		for range lockGuests {
-			<-gone
-		}
-	}
+func newLockGuest(s *simulation, store *twin, i int) *lockGuest {
+	g := &lockGuest{dice: throw(s.seed, uint64(8_000_000+i)), store: store, now: s.now, last: map[string][2]int64{}}
+	g.keys, g.limit = []string{fmt.Sprint("left", i), fmt.Sprint("right", i)}, []int{1, 1, 2, driver.NoLimit}[g.n(4)]
+	return g
 }
 
 const lockGuests = 3
