@@ -181,6 +181,9 @@ func (s *simulation) takenOver() {
 				continue
 			}
 			by := dead.Add(j.Lease + 2*time.Second)
+			if !s.couldReach(r.node, dead.Add(-inFlight), dead) {
+				by = by.Add(inFlight) // a renewal may have been on its way
+			}
 			if by.After(s.now()) || !s.watched(&j, dead, by) {
 				continue
 			}
