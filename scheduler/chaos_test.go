@@ -403,7 +403,7 @@ func (s *storm) work(period int) scheduler.Func {
 			return badDay(own)
 		case 1:
 			panic("a very bad day")
-		case 2:
+		case 2, 4:
 			return ignores(d)(ctx, r)
 		case 3:
 			return nothing(ctx, r)

@@ -17,6 +17,8 @@ import (
 // suffer draws a trouble that storms leave out.
 func (s *simulation) suffer() {
 	switch limited := s.limited() != nil; {
+	case s.n(3) == 0:
+		s.faultInCalm()
 	case s.large && s.n(2) == 0:
 		s.halve()
 	case limited && s.n(2) == 0:
