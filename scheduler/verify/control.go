@@ -23,6 +23,10 @@ type control struct {
 	seen   map[int64]*series.Line // by number in the audit
 }
 
+// anew begins the state of a series that is opened again: its pause, its backfill and the number of its changes were lost.
+// The audit goes on.
+func (c *control) anew() { *c = control{known: true, judged: true, first: c.first, seen: c.seen} }
+
 // controlled reads a line about a change by an operator, or about a pause that has reached its end.
 // The line is at the mark, and changes are numbered without gaps.
 func (p *proof) controlled(l *series.Line) {

@@ -195,6 +195,7 @@ func (p *proof) opened(i int, l *series.Line) {
 		p.violate("I4", l.To, "the store forgot the mark %s: opened again, and %d ticks between have no verdict", stamp(p.mark), n)
 	}
 	p.forget()
+	p.control.anew()
 	p.mark, p.high, p.whole, p.blind = l.To, max(p.high, l.To), true, false
 }
 
