@@ -87,8 +87,19 @@ func (s *simulation) bereave() {
 	}
 }
 
-// anyRunning draws a run that goes on; nil: there is none.
+// anyRunning draws a run that goes on, and waits a while for one; nil: there is none.
 func (s *simulation) anyRunning() *run {
+	for range 30 {
+		if r := s.running(); r != nil {
+			return r
+		}
+		s.pass(time.Second)
+	}
+	return nil
+}
+
+// running draws a run that goes on; nil: there is none.
+func (s *simulation) running() *run {
 	alive := s.alive()
 	all := slices.DeleteFunc(s.ranAny(), func(r *run) bool { return !r.over.IsZero() || !slices.Contains(alive, r.node) })
 	if len(all) == 0 {

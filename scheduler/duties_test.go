@@ -165,19 +165,16 @@ func (s *simulation) keptUntilReturn(r *run, lease time.Duration, given []grant)
 }
 
 // takenOver wants a run whose node was killed to be over, or to have another attempt, soon after its lease is over, if another node lived all
-// the time, could reach the store, and had the job.
+// the time, could reach the store, and had the job and a free slot. Runs of a backfill are not taken over shortly before a tick.
 func (s *simulation) takenOver() {
 	if s.strange != nothingStrange {
 		return
 	}
 	for _, j := range s.jobs {
-		if s.slots > 0 && j.Takeover == scheduler.TakeoverRerun {
-			continue // no node may have a slot for it
-		}
 		lines := s.journal(j.Name).Lines
 		for _, r := range s.ran(j.Name) {
 			dead := r.node.killed
-			if dead.IsZero() || dead.Before(r.began) || !r.over.IsZero() && r.over.Before(dead) || r.Shards > 0 || j.Limit.Of > 0 {
+			if dead.IsZero() || dead.Before(r.began) || !r.over.IsZero() && r.over.Before(dead) || r.Shards > 0 || r.Backfill || j.Limit.Of > 0 {
 				continue
 			}
 			by := dead.Add(j.Lease + 2*time.Second)
@@ -196,9 +193,20 @@ func (s *simulation) takenOver() {
 	}
 }
 
-// watched reports whether a node that has a job could reach the store all the time.
+// watched reports whether a node that has a job could reach the store and had a free slot all the time.
 func (s *simulation) watched(j *scheduler.Job, from, to time.Time) bool {
 	return slices.ContainsFunc(s.nodes, func(n *node) bool {
-		return s.couldReach(n, from.Add(-time.Minute), to) && n.had(j.Name, from.Add(-time.Minute)) && n.had(j.Name, to)
+		return s.couldReach(n, from.Add(-time.Minute), to) && n.had(j.Name, from.Add(-time.Minute)) && n.had(j.Name, to) && s.hadSlot(n, from, to)
 	})
+}
+
+// hadSlot reports whether a node had a free slot all the time: it had fewer runs in that time than slots.
+func (s *simulation) hadSlot(n *node, from, to time.Time) bool {
+	mine := 0
+	for _, r := range s.ranAny() {
+		if r.node == n && r.began.Before(to) && (r.over.IsZero() || r.over.After(from.Add(-time.Second))) {
+			mine++
+		}
+	}
+	return s.slots < 0 || mine < s.slots
 }
